@@ -1,0 +1,198 @@
+"""What a plan must be before it is saved."""
+
+import re
+from collections.abc import Iterator
+
+from flow_mcp.domain.commands import PlanApprove, PlanSave
+from flow_mcp.domain.decision import Objection
+from flow_mcp.domain.graph import cycle
+from flow_mcp.domain.plan import Command, Feature, Gate, Plan
+from flow_mcp.domain.rule import Question, plan_of, rule
+from flow_mcp.domain.rules.persons import counts_as_person
+from flow_mcp.domain.rules.steps import ask_person, defer, save_again
+from flow_mcp.domain.shell import selectors, swallowing_faults
+
+REPORTS = ".flow/reports/"
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def _id_faults(plan: Plan) -> Iterator[str]:
+    known = [feature.id for feature in plan.features]
+    requirements = [entry.id for entry in plan.requirements]
+    for name in (*known, *requirements):
+        if not _ID.fullmatch(name):
+            yield f"{name!r} is no id: letters, digits, '.', '_' and '-', at most 64, and it begins with no mark."
+    for names, what in ((known, "feature"), (requirements, "requirement")):
+        doubled = next((name for name in names if names.count(name) > 1), None)
+        if doubled is not None:
+            yield f"Two {what}s are called {doubled!r}."
+    for feature in plan.features:
+        unknown = next((name for name in feature.depends_on if name not in known), None)
+        if unknown is not None:
+            yield f"Feature {feature.id!r} depends on {unknown!r}, which is no feature of this plan."
+
+
+@rule(
+    "plan.acyclic",
+    claim="Features form an acyclic graph over known, unique ids.",
+    limits="The refusal names the cycle or the unknown id.",
+)
+def acyclic(question: Question) -> Objection | None:
+    """Object to a cycle, an unknown or doubled id (row plan.acyclic)."""
+    if not isinstance(question.ask, PlanSave):
+        return None
+    plan = question.ask.plan
+    fault = next(_id_faults(plan), None)
+    loop = () if fault is not None else cycle(plan)
+    if loop:
+        fault = f"Features depend on each other in a circle: {' -> '.join(loop)}."
+    return None if fault is None else Objection(fault, save_again("Mend the ids or dependencies."), retryable=False)
+
+
+def _gate_questions(gate: Gate | None) -> Iterator[str]:
+    if gate is None:
+        yield 'gate: which one command speaks for the whole goal? {"run": …, "report": ".flow/reports/….xml"}'
+    elif gate.report is None and not _said(gate.no_report_because):
+        yield "gate.report: where does the gate write its JUnit report, or no_report_because: why does it write none?"
+    elif gate.report is not None and gate.no_report_because is not None:
+        yield "gate: it names a report and says why there is none; keep one of the two."
+    if gate is not None and gate.narrowed_because is not None and not _said(gate.narrowed_because):
+        yield "gate.narrowed_because: why does the gate not run the whole suite? Leave it out where it does."
+
+
+def _said(reason: str | None) -> bool:
+    return reason is not None and bool(reason.strip())
+
+
+def _proof_questions(plan: Plan, feature: Feature) -> Iterator[str]:
+    proof = feature.proof
+    where = f"features[{feature.id}].proof"
+    if proof is None:
+        yield f"{where}: which check shows that the change matters? {{kind: case|command, run}} or {{kind: none}}"
+    elif proof.kind == "none":
+        if not _said(proof.because):
+            yield f"{where}.because: why can nothing show that this change matters?"
+        if proof.run is not None or proof.case is not None:
+            yield f"{where}: kind none runs nothing; leave out run and case."
+    else:
+        runs = {check.run for check in feature.checks} | ({plan.gate.run} if plan.gate is not None else set())
+        listed = plan.command(proof.run or "")
+        if listed is None or listed.run not in runs:
+            yield f"{where}.run: it must be one of this feature's checks or the gate, byte for byte."
+        elif proof.kind == "case" and (not proof.case or listed.report is None):
+            yield f"{where}.case: it names a case of a command that declares a report."
+        elif proof.kind == "command" and proof.case is not None:
+            yield f"{where}.case: kind command shows the whole command; kind case shows a case."
+
+
+def _external_questions(plan: Plan) -> Iterator[str]:
+    if plan.external_evidence is None:
+        yield "external_evidence: which commands must pass on which platform? An empty list is an answer."
+    known = {entry.id for entry in plan.requirements}
+    for entry in plan.external_evidence or ():
+        if entry.requirement not in known:
+            yield f"external_evidence: {entry.requirement!r} is no requirement of this plan."
+        if entry.cases and entry.command.report is None:
+            yield f"external_evidence for {entry.requirement!r}: named cases need a command that declares a report."
+
+
+def open_questions(plan: Plan) -> Iterator[str]:
+    """Give every question that a plan leaves unanswered."""
+    yield from _gate_questions(plan.gate)
+    for feature in plan.features:
+        yield from _proof_questions(plan, feature)
+    yield from _external_questions(plan)
+    for entry in plan.dropped_cases:
+        if not _said(entry.because):
+            yield f"dropped_cases: why is the case {entry.case!r} given up?"
+
+
+@rule(
+    "plan.questions-answered",
+    claim="A plan names its gate, its report, each feature's proof, and external evidence, each or “none, because”.",
+    limits="no_report_because and narrowed_because need a person's approval and stand in the closure.",
+)
+def questions_answered(question: Question) -> Objection | None:
+    """Object to an open question, and to a caller that answers for a person (row plan.questions-answered)."""
+    plan = plan_of(question)
+    if plan is None or not isinstance(question.ask, PlanSave | PlanApprove):
+        return None
+    fault = next(open_questions(plan), None)
+    if fault is not None:
+        return Objection(fault, save_again("Answer the question in the plan."), retryable=False)
+    gate = plan.gate
+    reasons = gate is not None and (gate.no_report_because or gate.narrowed_because)
+    if isinstance(question.ask, PlanApprove) and reasons and not counts_as_person(question.facts):
+        seen = "The gate has no report or is narrowed; only a person can approve that."
+        say = "Give the gate a report and the whole suite, or ask a person."
+        remedy = ask_person() if question.document.approvals else save_again(say)
+        return Objection(seen, remedy, retryable=False)
+    return None
+
+
+def _command_faults(plan: Plan) -> Iterator[str]:
+    known: dict[str, Command] = {}
+    for command in plan.commands():
+        if known.setdefault(command.run, command) != command:
+            yield f"{command.run!r} stands in the plan twice with different report, timeout_s or network."
+        for fault in swallowing_faults(command.run):
+            yield f"{command.run!r}: {fault.what} ({fault.text})."
+        report = command.report
+        if report is not None and not _report_inside(report):
+            yield f"The report {report!r} must be a file below {REPORTS}."
+
+
+def _report_inside(report: str) -> bool:
+    parts = report.split("/")
+    return report.startswith(REPORTS) and not {"", ".", ".."} & set(parts) and "\\" not in report
+
+
+@rule(
+    "plan.commands-whole",
+    claim="No command of a plan can swallow its result.",
+    limits="An allow-list over the shell's real grammar. A script that it calls still can: the approver reads it.",
+)
+def commands_whole(question: Question) -> Objection | None:
+    """Object to a command whose failure could be hidden by its own line (row plan.commands-whole)."""
+    if not isinstance(question.ask, PlanSave):
+        return None
+    fault = next(_command_faults(question.ask.plan), None)
+    say = "Write simple commands joined by && or |; what needs more is a script in the repository."
+    return None if fault is None else Objection(fault, save_again(say), retryable=False)
+
+
+@rule(
+    "plan.gate-whole",
+    claim="A gate does not choose which tests it runs, unless it says so.",
+    limits="Recognised runners, in arguments and environment variables; narrowed_because declares it to a person.",
+)
+def gate_whole(question: Question) -> Objection | None:
+    """Object to a gate that selects tests without saying why (row plan.gate-whole)."""
+    if not isinstance(question.ask, PlanSave) or question.ask.plan.gate is None:
+        return None
+    gate = question.ask.plan.gate
+    found = selectors(gate.run)
+    if not found or gate.narrowed_because:
+        return None
+    seen = f"The gate {gate.run!r} selects tests: {found[0].what} ({found[0].text})."
+    say = "Let the gate run the whole suite; a narrower command can be a feature's check."
+    return Objection(seen, save_again(say), retryable=False)
+
+
+@rule(
+    "plan.artifacts-narrow",
+    claim="Artifacts and inputs do not hide source.",
+    limits="A glob that matches a tracked or protected file or overlaps a target is refused; so is an ignored target.",
+)
+def artifacts_narrow(question: Question) -> Objection | None:
+    """Object to what would leave source out of the digest (row plan.artifacts-narrow)."""
+    source = question.facts.source
+    if source is None or not source.hidden or not isinstance(question.ask, PlanSave | PlanApprove):
+        return None
+    hidden = source.hidden[0]
+    seen = f"{hidden.glob!r} would hide {hidden.path!r}: {hidden.why}."
+    remedy = save_again("Name only generated, untracked files there.")
+    if question.document.approvals:
+        remedy = defer("Take it out of git's index or of the glob's reach and ask again, or end this goal.")
+    return Objection(seen, remedy, retryable=True)
