@@ -1,0 +1,1 @@
+"""The document on disk: strict text, one lock, atomic writes, a hash chain."""
