@@ -1,0 +1,108 @@
+"""What a plan's artifacts, inputs and targets would leave out of the source (row plan.artifacts-narrow)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from flow_mcp.domain.decision import HiddenPath
+from flow_mcp.workspace.ignore import ignores
+from flow_mcp.workspace.listing import Listed
+from flow_mcp.workspace.overlap import fixed_part, is_literal, overlap, within
+from flow_mcp.workspace.paths import Descent, told
+from flow_mcp.workspace.patterns import matches
+
+HIDDEN_PER_GLOB_MAX = 10
+
+_STEERING = (
+    *(".gitignore", ".gitattributes", "conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "sitecustomize.py"),
+    *(
+        "jest.config.js",
+        "jest.config.ts",
+        "vitest.config.js",
+        "vitest.config.ts",
+        ".mocharc.json",
+        "phpunit.xml",
+        ".rspec",
+    ),
+)
+_PRIVATE = frozenset({"", ".git", ".flow", "plans"})
+
+
+@dataclass(frozen=True, slots=True)
+class Globs:
+    """What a plan says of the source; ``targets`` are those of all its features."""
+
+    protected: tuple[str, ...]
+    targets: tuple[str, ...]
+    inputs: tuple[str, ...]
+    artifacts: tuple[str, ...]
+
+
+def hidden_paths(
+    root: Path, listing: Mapping[str, Listed], globs: Globs, *, every_file_counts: bool
+) -> tuple[HiddenPath, ...]:
+    """Name, for each glob, what it would hide, ten paths a glob and reason at most.
+
+    An artifact takes files out of the digest, so it may not share any possible path with a target. An input only
+    lends ignored folders to a command, and those often lie inside a target's folder: there a target must not lie
+    inside the input. ``every_file_counts`` is for a workspace without git, where no file is known to be tracked.
+
+    Raises:
+        ValueError: for a glob that is refused.
+        Inaccessible: where an ignore file's folder cannot be read.
+    """
+    tracked = [path for path, listed in listing.items() if listed.tracked or every_file_counts]
+    protected = matches(globs.protected, listing)
+    known = "without git every file that is not ignored is source" if every_file_counts else "it is tracked"
+    found: list[HiddenPath] = []
+    for own in (globs.artifacts, globs.inputs):
+        found.extend(_taken(own, tracked, known))
+        found.extend(_taken(own, protected, "it is a protected file"))
+    for target in globs.targets:
+        is_file = target in listing
+        meeting = [glob for glob in globs.artifacts if overlap(glob, target, target_is_file=is_file)]
+        found.extend(HiddenPath(glob, target, "it overlaps this target") for glob in meeting)
+        outer = [glob for glob in globs.inputs if within(target, glob)]
+        found.extend(HiddenPath(glob, target, "this target lies in it") for glob in outer)
+    found.extend(_steering(globs, listing))
+    found.extend(_unignored(root, globs.inputs, listing))
+    found.extend(_ignored(root, globs.targets, listing))
+    return tuple(dict.fromkeys(found))
+
+
+def _taken(globs: Sequence[str], paths: Iterable[str], why: str) -> Iterator[HiddenPath]:
+    taken = matches(globs, paths) if globs else frozenset[str]()
+    for glob in globs if taken else ():
+        for path in islice(sorted(matches((glob,), taken)), HIDDEN_PER_GLOB_MAX):
+            yield HiddenPath(glob, path, why)
+
+
+def _steering(globs: Globs, listing: Mapping[str, Listed]) -> Iterator[HiddenPath]:
+    """Name artifacts that would hide a file which steers the tests or Flow, should one come where source is."""
+    folders = {path.rpartition("/")[0] for path in matches(globs.protected, listing)} | {""}
+    names = [f"{folder}/{name}".removeprefix("/") for folder in sorted(folders) for name in _STEERING]
+    yield from _taken(globs.artifacts, [*names, "flow.yaml"], "a file of this name would steer the tests or Flow")
+
+
+def _unignored(root: Path, inputs: Sequence[str], listing: Mapping[str, Listed]) -> Iterator[HiddenPath]:
+    """Name inputs that are no ignored folders: a command on another source would see today's through them."""
+    with told(root), Descent(root) as descent:
+        for glob in inputs:
+            path = fixed_part(glob).rstrip("/")
+            if path.split("/")[0] in _PRIVATE:
+                yield HiddenPath(glob, path, "it is private")
+            elif path not in listing and not ignores(descent, path.encode(), is_folder=True):
+                yield HiddenPath(glob, path, "the ignore rules do not name it")
+
+
+def _ignored(root: Path, targets: Iterable[str], listing: Mapping[str, Listed]) -> Iterator[HiddenPath]:
+    with told(root), Descent(root) as descent:
+        for target in targets:
+            path = fixed_part(target)
+            if not path or target.startswith("!") or path in listing:
+                continue
+            raw = path.encode()
+            is_folder = not is_literal(target) or target.endswith("/") or descent.folder(raw) is not None
+            if ignores(descent, raw, is_folder=is_folder):
+                yield HiddenPath(target, path, "the ignore rules leave it out of the source")
