@@ -1,0 +1,1 @@
+"""What a report proves, and nothing more."""

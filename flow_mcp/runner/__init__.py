@@ -1,0 +1,1 @@
+"""Execute one listed command and say what the operating system saw."""

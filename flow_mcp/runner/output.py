@@ -1,0 +1,87 @@
+"""Keep a command's output: a capped private file, its tail, its size and its digest; memory stays flat."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from flow_mcp.domain.errors import BrokenWorld
+
+_NEW_PRIVATE_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+# Terminal sequences go whole, where they are whole: a broken one must not hide what follows it.
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
+# Control characters but newline and tab, and what turns the direction of a line on a person's screen.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
+
+
+class Output:
+    """Takes a command's output as it comes."""
+
+    def __init__(self, descriptor: int, bytes_max: int, tail_bytes_max: int) -> None:
+        self._descriptor = descriptor
+        self._room_bytes = bytes_max
+        self._tail_bytes_max = tail_bytes_max
+        self._tail = bytearray()
+        self._hash = hashlib.sha256()
+        self.total_bytes = 0
+        self.stored_bytes = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Take the next bytes; past the cap, or when the disk is full, they are only counted and digested."""
+        self.total_bytes += len(chunk)
+        self._hash.update(chunk)
+        self._tail += chunk[-self._tail_bytes_max :]
+        if len(self._tail) > 2 * self._tail_bytes_max:
+            del self._tail[: -self._tail_bytes_max]
+        kept = memoryview(chunk)[: self._room_bytes]
+        try:
+            self._store(kept)
+        except OSError:
+            self._room_bytes = 0
+
+    def _store(self, kept: memoryview) -> None:
+        while kept:
+            written = os.write(self._descriptor, kept)
+            kept = kept[written:]
+            self._room_bytes -= written
+            self.stored_bytes += written
+
+    @property
+    def digest(self) -> str:
+        """Name all bytes taken, stored or not."""
+        return "sha256:" + self._hash.hexdigest()
+
+    def tail(self) -> str:
+        """Give the end of the output as text that is safe to show."""
+        end = bytes(self._tail[-self._tail_bytes_max :])
+        if self.total_bytes > len(end):
+            end = end[:3].lstrip(_CONTINUATION_BYTES) + end[3:]
+        text = _SEQUENCE.sub("", end.decode("utf-8", "replace"))
+        return _UNPRINTABLE.sub("", text)
+
+
+@contextmanager
+def new_output(path: Path, bytes_max: int, tail_bytes_max: int) -> Iterator[tuple[Output, int]]:
+    """Create the output file, for its owner alone; also give the file system's time then, in nanoseconds.
+
+    Where a broken world ends the use of it, the file is removed again.
+
+    Raises:
+        BrokenWorld: where something already stands there, or the file cannot be made.
+    """
+    try:
+        descriptor = os.open(path, _NEW_PRIVATE_FILE, 0o600)
+    except OSError as error:
+        seen = f"The file for the command's output, {path}, cannot be created: {os.strerror(error.errno or 0)}."
+        raise BrokenWorld(seen, "Make its folder writable for this user, and let nothing stand at its path.") from error
+    try:
+        yield Output(descriptor, bytes_max, tail_bytes_max), os.fstat(descriptor).st_mtime_ns
+    except BrokenWorld:
+        path.unlink()
+        raise
+    finally:
+        os.close(descriptor)
