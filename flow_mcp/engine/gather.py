@@ -1,0 +1,171 @@
+"""Facts about the workspace, gathered before the lock is taken and bound to what they were gathered for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flow_mcp.domain.decision import HiddenPath, SourceFacts
+from flow_mcp.domain.history import active_run, approval
+from flow_mcp.domain.model import Approval, Document
+from flow_mcp.domain.plan import Plan
+from flow_mcp.engine.shelf import Shelf
+from flow_mcp.workspace import facts as workspace_facts
+from flow_mcp.workspace.copies import changed_paths, rebuild_from_commit, store_copy
+from flow_mcp.workspace.facts import Globs
+from flow_mcp.workspace.overlap import is_literal
+from flow_mcp.workspace.patterns import DEFAULT_PROTECTED, GLOBS_MAX, TEST_CONFIGURATION, matches, safe_glob
+from flow_mcp.workspace.records import Records
+from flow_mcp.workspace.source import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Where the source is, and where its plans and private facts are.
+
+    Attributes:
+        root: the workspace root.
+        plans: the plans folder, relative to it.
+        shelf: what is known of the private copies.
+    """
+
+    root: Path
+    plans: str
+    shelf: Shelf = field(default_factory=Shelf, compare=False, repr=False)
+
+    @property
+    def private(self) -> Path:
+        """The machine-private folder."""
+        return self.root / ".flow"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The source as it was seen at one moment, for one plan."""
+
+    facts: SourceFacts
+    seen: workspace_facts.Gathered
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the source is made of."""
+        return self.seen.manifest
+
+
+def gather(space: Workspace, records: Records, document: Document, plan: Plan) -> Gathered:
+    """Look at the source the way a plan asks: its frozen files, artifacts, inputs and targets."""
+    refused: list[HiddenPath] = []
+    globs = Globs(
+        protected=_usable(DEFAULT_PROTECTED if plan.protected is None else plan.protected, refused),
+        targets=_usable([target for feature in plan.features for target in feature.targets], refused),
+        inputs=_usable(plan.inputs, refused),
+        artifacts=_usable(plan.artifacts, refused),
+    )
+    seen = workspace_facts.gather(space.root, records, globs)
+    changed = _changed(space, document, seen.manifest)
+    source = SourceFacts(
+        digest=seen.manifest.digest,
+        commit=seen.commit if seen.clean else None,
+        protected={**seen.protected, **_inherited(plan, seen.manifest)},
+        verifiers=tuple(sorted(matches(DEFAULT_PROTECTED, seen.manifest.present()))),
+        protected_dirty=seen.protected_dirty if (space.root / ".git").exists() else (),
+        test_configuration=_new_configuration(space, document, seen.test_configuration),
+        changed=changed,
+        outside=_outside(document, changed),
+        hidden=(*refused, *seen.hidden),
+    )
+    return Gathered(source, seen)
+
+
+def _inherited(plan: Plan, now: Manifest) -> dict[str, str]:
+    """Look at the files that inherited plans froze too, whatever this plan protects."""
+    paths = {line.partition(" ")[2] for owed in plan.inherits for line in owed.protected}
+    present = now.present()
+    return {path: present[path].digest for path in sorted(paths & present.keys())}
+
+
+def _usable(globs: Sequence[str], refused: list[HiddenPath]) -> tuple[str, ...]:
+    """Leave out the globs that cannot be matched, and say why: a plan with one of them is not saved."""
+    found: list[str] = []
+    for glob in globs[:GLOBS_MAX]:
+        try:
+            found.append(safe_glob(glob))
+        except ValueError as error:
+            refused.append(HiddenPath(glob, glob, str(error)))
+    if len(globs) > GLOBS_MAX:
+        refused.append(HiddenPath(globs[GLOBS_MAX], globs[GLOBS_MAX], f"a list has {GLOBS_MAX} globs at most"))
+    return tuple(found)
+
+
+def _kept(space: Workspace, digest: str) -> Manifest | None:
+    return space.shelf.manifest(space.private, digest)
+
+
+def _changed(space: Workspace, document: Document, now: Manifest) -> tuple[str, ...]:
+    run = active_run(document)
+    start = None if run is None else _kept(space, run.started_source)
+    return () if start is None else changed_paths(start, now)
+
+
+def _outside(document: Document, changed: tuple[str, ...]) -> tuple[str, ...]:
+    run, plan = active_run(document), document.plan
+    feature = None if run is None or plan is None else plan.feature(run.feature_id)
+    inside = frozenset(changed) if feature is None else matches([_anchored(glob) for glob in feature.targets], changed)
+    return tuple(path for path in changed if path not in inside)
+
+
+def _anchored(target: str) -> str:
+    """Take a target without a wildcard for the one path that it spells, and not for every file of its name."""
+    return f"/{target}" if is_literal(target) and not target.startswith("/") else target
+
+
+def _new_configuration(space: Workspace, document: Document, now: Mapping[str, str]) -> dict[str, str]:
+    """Keep the test configuration that the approved source does not have as it is now."""
+    given = approval(document)
+    approved = None if given is None else _kept(space, given.source)
+    if approved is None:
+        return {} if given is None else dict(now)
+    known = {path: entry.digest for path, entry in approved.present().items()}
+    gone = {path: "" for path in matches(TEST_CONFIGURATION, known) if path not in now}
+    return {path: digest for path, digest in now.items() if known.get(path) != digest} | gone
+
+
+def keep_copy(space: Workspace, manifest: Manifest) -> None:
+    """Keep a private copy of the source as it is."""
+    store_copy(space.root, manifest, space.private)
+
+
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """Which private facts of a document are there.
+
+    Attributes:
+        copy: the approved source.
+        start: the manifest of the source that the active run started from.
+    """
+
+    copy: bool
+    start: bool
+
+
+def at_hand(space: Workspace, records: Records, document: Document, now: Manifest | None) -> AtHand:
+    """Say which private facts are there; rebuild them from the tree or the approved commit where that is possible."""
+    given, run = document.approvals[-1] if document.approvals else None, active_run(document)
+    copy = given is None or _has(space, given.source, now) or _rebuilt(space, records, document, given)
+    return AtHand(copy, start=run is None or _has(space, run.started_source, now))
+
+
+def _has(space: Workspace, digest: str, now: Manifest | None) -> bool:
+    if _kept(space, digest) is not None:
+        return True
+    if now is None or now.digest != digest:
+        return False
+    store_copy(space.root, now, space.private)
+    return True
+
+
+def _rebuilt(space: Workspace, records: Records, document: Document, given: Approval) -> bool:
+    plan, commit = document.plan, given.commit
+    artifacts = () if plan is None else plan.artifacts
+    if commit is None:
+        return False
+    return rebuild_from_commit(space.root, commit, given.source, space.private, records, artifacts)
