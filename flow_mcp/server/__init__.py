@@ -1,0 +1,1 @@
+"""The MCP surface: one table row a tool."""

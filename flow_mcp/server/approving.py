@@ -1,0 +1,123 @@
+"""What a person is shown before they answer, and the question through which a host asks them.
+
+Nothing of a plan may look like a line of Flow's own: every text of it is shown on one line, or indented.
+"""
+
+from flow_mcp.domain.model import Document
+from flow_mcp.domain.plan import Command, Feature, Plan
+from flow_mcp.engine.gather import Gathered
+from flow_mcp.server.desk import Field, Question
+
+SHOWN_MAX = 12
+TEXT_CHARACTERS = 4_000
+
+
+def packet(document: Document, seen: Gathered | None) -> str:
+    """Tell a person what exactly they would approve (row approve.exact)."""
+    plan = document.plan
+    if plan is None:
+        return "There is no plan."
+    parts = [_titled("Goal", document.goal), _titled("Plan", plan.summary)]
+    parts += [_titled(f"Requirement {entry.id}", entry.text) for entry in plan.requirements]
+    parts += [_titled("Decided", text) for text in plan.decisions]
+    parts += [_feature(feature) for feature in plan.features]
+    parts += _gate(plan) + _frozen(plan, seen) + _beside(plan) + _beforehand(seen)
+    source = "not looked at" if seen is None else seen.manifest.digest
+    parts.append(f"Plan {plan.digest()} at revision {document.revision}, source {source}.")
+    return "\n".join(parts)
+
+
+def _titled(title: str, text: str) -> str:
+    """Show a text after its title; further lines are indented, and what is cut is said."""
+    shown = text[:TEXT_CHARACTERS].replace("\n", "\n    ")
+    rest = len(text) - TEXT_CHARACTERS
+    return f"{title}: {shown}" + (f" [{rest} more characters: flow-mcp show]" if rest > 0 else "")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _command(command: Command) -> str:
+    network = " (with network)" if command.network == "host" else ""
+    return f"`{command.run}`{network}"
+
+
+def _feature(feature: Feature) -> str:
+    checks = ", ".join(_command(check) for check in feature.checks) or "the gate"
+    needs = f" after {', '.join(feature.depends_on)}" if feature.depends_on else ""
+    targets = ", ".join(feature.targets) or "nothing"
+    told = f"- {feature.id}: {feature.title}{needs}. May change {targets}; checked by {checks}; {_proof(feature)}."
+    return told + (f"\n    {_line(feature.summary)}" if feature.summary else "")
+
+
+def _proof(feature: Feature) -> str:
+    proof = feature.proof
+    if proof is None or proof.kind == "none":
+        because = "" if proof is None or proof.because is None else f", because {_line(proof.because)}"
+        return f"NO PROOF{because}"
+    return f"proof by case {proof.case} of `{proof.run}`" if proof.case else f"proof by `{proof.run}`"
+
+
+def _gate(plan: Plan) -> list[str]:
+    gate = plan.gate
+    if gate is None:
+        return []
+    found = [f"Gate: {_command(gate.as_command())}, report {gate.report}"]
+    found += [f"WITHOUT REPORT: {_line(gate.no_report_because)}"] if gate.no_report_because else []
+    found += [f"NARROWED: {_line(gate.narrowed_because)}"] if gate.narrowed_because else []
+    for entry in plan.external_evidence or ():
+        cases = ", ".join(entry.cases) or "any"
+        found.append(f"For {entry.requirement} on {entry.platform}: {_command(entry.command)}, cases {cases}")
+    return found
+
+
+def _some(paths: tuple[str, ...]) -> str:
+    rest = len(paths) - SHOWN_MAX
+    return ", ".join(paths[:SHOWN_MAX]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _frozen(plan: Plan, seen: Gathered | None) -> list[str]:
+    if plan.protected == ():
+        return ["NO FILE IS FROZEN: the plan says protected: []."]
+    if seen is None:
+        return []
+    files = tuple(seen.facts.protected)
+    return [f"Frozen files ({len(files)}): {_some(files) or 'none exist yet'}"]
+
+
+def _beside(plan: Plan) -> list[str]:
+    """List what the digest leaves out, what is given up, and what is taken over."""
+    found = [f"Commands may read, outside the digest: {_some(plan.inputs)}"] if plan.inputs else []
+    found += [f"Left out of the digest: {_some(plan.artifacts)}"] if plan.artifacts else []
+    found += [f"GIVEN UP: {entry.case}, because {_line(entry.because)}" for entry in plan.dropped_cases]
+    return found + [f"Takes over what {entry.plan_id} owes." for entry in plan.inherits]
+
+
+def _beforehand(seen: Gathered | None) -> list[str]:
+    """List what differs already: what was edited before anyone was asked would be approved with the rest."""
+    if seen is None:
+        return []
+    rows = (
+        ("Frozen files that differ from HEAD", seen.facts.protected_dirty),
+        ("Frozen files that differ from the branch this one goes to", seen.seen.protected_unmerged),
+        ("Targets that differ from HEAD already", seen.seen.targets_dirty),
+    )
+    return [f"{what}: {_some(paths)}" for what, paths in rows if paths]
+
+
+def approval_question(document: Document, seen: Gathered | None) -> Question:
+    """Ask for a yes or a no to the plan."""
+    decision = Field("approve", "Approve this plan", "yes freezes exactly this plan", "tick", (), required=True)
+    because = Field("because", "Why not", "what the next draft should answer", "text", (), required=False)
+    return Question(f"Approve this plan?\n{packet(document, seen)}", (decision, because))
+
+
+def acceptance_question(document: Document, open_rules: tuple[str, ...], source: str) -> Question:
+    """Ask whether the goal is accepted although rules stand open."""
+    stand = "; ".join(_line(rule) for rule in open_rules) or "none"
+    message = (
+        f"Accept this goal as it is? It is never counted as completed.\n{_titled('Goal', document.goal)}\n"
+        f"Rules that stand open: {stand}\nRevision {document.revision}, source {source}."
+    )
+    return Question(message, (Field("accept", "Accept as it is", "", "tick", (), required=True),))

@@ -1,0 +1,257 @@
+"""What a caller is shown of a goal: the views of ``status``, and the pieces that other answers share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flow_mcp.domain.decision import Refused, Step
+from flow_mcp.domain.history import (
+    active_run,
+    approval,
+    carried_findings,
+    checks_of,
+    current_run,
+    live_findings,
+    observations,
+    passed_features,
+    passes,
+    unanswered,
+    unstable,
+)
+from flow_mcp.domain.model import Document, Observation
+from flow_mcp.domain.view import status
+from flow_mcp.engine.core import State
+
+Body = dict[str, Any]
+
+LISTED_MAX = 40
+NOT_STARTED = {126, 127}
+GOAL_CHARACTERS = 300
+TAIL_CHARACTERS = 4_000
+
+
+def step_body(step: Step) -> Body:
+    """Show the next step: a call with its arguments and what to fill in, or whom to wait for."""
+    body: Body = {} if step.who == "manager" else {"who": step.who}
+    if step.tool is not None:
+        body |= {"tool": step.tool, "arguments": step.arguments}
+    if step.fill:
+        body["fill"] = list(step.fill)
+    return body | {"say": step.say}
+
+
+def refusal_body(refused: Refused) -> Body:
+    """Show a refusal: which rule, what was seen, what helps, and whether the same call could succeed later."""
+    told = {
+        "rule": refused.rule,
+        "seen": refused.seen,
+        "remedy": step_body(refused.remedy),
+        "retryable": refused.retryable,
+    }
+    return {"summary": f"Refused by {refused.rule}: {refused.seen}", "refused": told, "next": told["remedy"]}
+
+
+def observation_body(document: Document, seen: Observation, tail: str | None) -> Body:
+    """Show an observation as the record holds it, and whether it passes."""
+    body: Body = {
+        "id": seen.id,
+        "scope": seen.scope,
+        "command": seen.command,
+        "attested_by": seen.attested_by,
+        "exit_code": seen.exit_code,
+        "ended": seen.ended,
+        "complete": seen.complete,
+        "platform": seen.platform,
+        "sandbox": seen.sandbox.tier,
+        "source": seen.source,
+        "passes": document.plan is not None and passes(document.plan, seen),
+        "eligible": seen.ineligible is None,
+    }
+    if seen.ineligible is not None:
+        body["reason"] = seen.ineligible
+        if seen.ended == "not-run":
+            body["why"] = seen.sandbox.reason
+    if seen.drifted:
+        body["drifted"] = list(seen.drifted)
+    if seen.report is not None:
+        body |= _report_body(seen)
+    if seen.proof is not None:
+        body["proof"] = seen.proof.as_json()
+    if tail:
+        body["output_tail"] = tail[-TAIL_CHARACTERS:]
+    return body
+
+
+def observed_sentence(document: Document, seen: Observation) -> str:
+    """Say in a sentence what was observed."""
+    if seen.proof is not None:
+        outcome = seen.proof.outcome
+        told = {
+            "failed": "fails without the change, as a proof must",
+            "uncollected": "cannot be collected without the change",
+            "passed": "passes without the change too, so it proves nothing",
+        }
+        return f"{seen.command} on the approved source: {told.get(outcome, 'ended as ' + outcome)}."
+    where = "on the approved source " if seen.scope == "baseline" else ""
+    if seen.ended == "exited" and seen.exit_code in NOT_STARTED:
+        return (
+            f"{seen.command} {where}could not start (exit code {seen.exit_code}): a program that it names was not "
+            "found. Commands get the PATH of the process that runs flow-mcp; in a copy, ignored folders are there as "
+            "inputs only."
+        )
+    verdict = "passes" if document.plan is not None and passes(document.plan, seen) else "does not pass"
+    return f"{seen.command} {where}{verdict} ({seen.scope})."
+
+
+def _report_body(seen: Observation) -> Body:
+    report = seen.report
+    if report is None:
+        return {}
+    body: Body = {"totals": {"passed": report.passed, "failed": report.failed, "skipped": report.skipped}}
+    if report.reason is not None:
+        body["report"] = f"{report.path} is {report.reason}"
+    if report.cases:
+        body["cases"] = {entry.case: entry.outcome for entry in report.cases}
+    return body
+
+
+def head(document: Document) -> Body:
+    """Give what every answer about a plan says first."""
+    return {"plan_id": document.plan_id, "revision": document.revision}
+
+
+def status_body(state: State, view: str) -> Body:
+    """Show one view of a goal."""
+    document = state.document
+    if document.revision == 0:
+        body: Body = {"summary": "There is no plan here yet.", "status": "none"}
+    else:
+        body = {"summary": _sentence(document), **head(document), "status": status(document)}
+        body |= _VIEWS[view](state)
+    body |= {"source": _source(state), "host": "none", "policy": state.facts.policy.model_dump()}
+    others = [name for name in state.folder.open_ids() if name != document.plan_id]
+    if others:
+        body["open_plans"] = sorted([*others, *([document.plan_id] if document.closure is None else [])])
+    if state.folder.damaged:
+        body["unreadable"] = {name: error.seen for name, error in state.folder.damaged.items()}
+    return body | {"next": step_body(state.step)}
+
+
+def _sentence(document: Document) -> str:
+    plan = document.plan
+    total = 0 if plan is None else len(plan.features)
+    done = len(passed_features(document))
+    goal = " ".join(document.goal.split())[:GOAL_CHARACTERS]
+    return f"{goal}: {status(document)}, {done} of {total} features passed."
+
+
+def _source(state: State) -> str:
+    if state.facts.source is None:
+        return "unchecked"
+    seen = [one for one in observations(state.document) if one.scope != "baseline"]
+    moved = bool(seen) and seen[-1].source != state.facts.digest
+    return "moved" if moved else "current"
+
+
+def _next(state: State) -> Body:
+    document = state.document
+    run = active_run(document)
+    body: Body = {}
+    if run is not None:
+        body["run"] = {"run_id": run.id, "feature_id": run.feature_id, "attempt": run.attempt}
+        findings = live_findings(document, run.feature_id)
+        if findings:
+            body["findings"] = [finding.as_json() for finding in findings]
+    if document.pending is not None:
+        body["check"] = {"id": document.pending.id, "command": document.pending.command}
+    if document.closure is not None:
+        body["closure"] = document.closure.kind
+    flaky = unstable(document)
+    return body | ({"unstable": list(flaky)} if flaky else {})
+
+
+def _plan(state: State) -> Body:
+    document, given = state.document, approval(state.document)
+    body: Body = {"goal": document.goal, "plan": None if document.plan is None else _shown_plan(document)}
+    if given is not None:
+        body["approval"] = {"by": given.by, "channel": given.channel, "revision": given.revision}
+    if document.allowances:
+        body["waivers"] = [entry.as_json() for entry in document.allowances]
+    return body
+
+
+def _shown_plan(document: Document) -> Body:
+    plan = document.plan
+    if plan is None:
+        return {}
+    shown: Body = plan.as_json()
+    shown["inherits"] = [entry.plan_id for entry in plan.inherits]
+    return shown
+
+
+def _run(state: State) -> Body:
+    document, run = state.document, active_run(state.document)
+    if run is None:
+        return _next(state)
+    feature = None if document.plan is None else document.plan.feature(run.feature_id)
+    source = state.facts.source
+    return _next(state) | {
+        "feature": None if feature is None else feature.as_json(),
+        "changed_paths": [] if source is None else list(source.changed[:LISTED_MAX]),
+        "outside_targets": [] if source is None else list(source.outside[:LISTED_MAX]),
+        "observations": [observation_body(document, seen, None) for seen in run.observations[-LISTED_MAX:]],
+    }
+
+
+def _review(state: State) -> Body:
+    """Give the reviewer's packet: the assignment, what was planned, what was seen, and what must be answered."""
+    document, run = state.document, active_run(state.document)
+    if run is None or run.review is None or document.plan is None:
+        return {"assignment": None}
+    review, feature = run.review, document.plan.feature(run.feature_id)
+    by_id = {seen.id: seen for seen in observations(document)}
+    rests_on = [by_id[name] for name in review.observations if name in by_id]
+    findings = carried_findings(document, run.feature_id, review.kind)
+    return {
+        "assignment": {**review.as_json(), "run_id": run.id, "attempt": run.attempt},
+        "goal": document.goal,
+        "requirements": [entry.as_json() for entry in document.plan.requirements],
+        "feature": None if feature is None else feature.as_json(),
+        "checks": [] if feature is None else [check.run for check in checks_of(document.plan, feature)],
+        "observations": [observation_body(document, seen, None) for seen in rests_on[:LISTED_MAX]],
+        "prior_findings": [finding.as_json() for finding in findings],
+        "unanswered_reviews": list(unanswered(document, run.feature_id)),
+        "unstable": list(unstable(document)),
+        "passed_features": sorted(passed_features(document)),
+    }
+
+
+def _evidence(state: State) -> Body:
+    document = state.document
+    shown = [observation_body(document, seen, None) for seen in observations(document)[-LISTED_MAX:]]
+    features = () if document.plan is None else document.plan.features
+    runs = {feature.id: current_run(document, feature.id) for feature in features}
+    return {
+        "features": {name: "none" if run is None else run.state for name, run in runs.items()},
+        "observations": shown,
+        "observations_total": len(observations(document)),
+    }
+
+
+def _full(state: State) -> Body:
+    body: Body = state.document.as_json()
+    body["operations"] = len(state.document.operations)
+    body["listings"] = {entry.digest: entry.count for entry in state.document.listings}
+    return {
+        "document": body,
+        "say": f"The whole document is the file {state.document.plan_id}.json in the plans folder.",
+    }
+
+
+_VIEWS: Mapping[str, Any] = {
+    "next": _next,
+    "plan": _plan,
+    "run": _run,
+    "review": _review,
+    "evidence": _evidence,
+    "full": _full,
+}

@@ -1,0 +1,473 @@
+"""The nine tools through a real client, in memory and in both protocol eras."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from mcp import Client
+from mcp.types import ElicitRequestParams, ElicitResult
+
+from flow_mcp.domain.model import Actor
+from flow_mcp.engine.core import Engine
+from flow_mcp.guarantees import rendered_page
+from flow_mcp.server.app import build
+from flow_mcp.server.flow_desk import FlowDesk
+from flow_mcp.server.table import INSTRUCTIONS, Role, rows
+from flow_mcp.server.texts import PROMPTS, RESOURCES
+from tests.engine.place import CHECK, GATE, Place, make
+
+Era = Literal["legacy", "auto"]
+Body = dict[str, Any]
+
+PLAN: Body = {
+    "summary": "Say good-bye too.",
+    "requirements": [{"id": "r1", "text": "it says bye"}],
+    "decisions": ["one line"],
+    "features": [
+        {
+            "id": "bye",
+            "title": "bye",
+            "targets": ["greeting.txt", "tests/new.sh"],
+            "checks": [{"run": CHECK.run, "report": CHECK.report}],
+            "proof": {"kind": "case", "run": GATE.run, "case": "new"},
+        }
+    ],
+    "gate": {"run": GATE.run, "report": GATE.report},
+    "external_evidence": [],
+}
+GOAL = "Say good-bye"
+
+
+class Rig:
+    """A workspace with a server on it and clients at the server."""
+
+    def __init__(self, root: Path, **policy: str) -> None:
+        self.place = Place(make(root), policy=policy)
+        self.asked: list[str] = []
+        self.answers: list[ElicitResult] = []
+        self.era: Era = "auto"
+        self.progress: list[str] = []
+
+    def engine(self) -> Engine:
+        return self.place.another()
+
+    async def client(self, stack: AsyncExitStack, role: Role | None, *, person: bool) -> Client:
+        server = build(
+            rows(role), FlowDesk(self.engine(), role, rendered_page), INSTRUCTIONS, prompts=PROMPTS, resources=RESOURCES
+        )
+
+        async def elicited(context: object, params: ElicitRequestParams) -> ElicitResult:
+            assert context
+            self.asked.append(params.message)
+            return self.answers.pop(0)
+
+        callback = elicited if person else None
+        return await stack.enter_async_context(Client(server, mode=self.era, elicitation_callback=callback))
+
+
+async def call(client: Client, tool: str, **arguments: object) -> Body:
+    result = await client.call_tool(tool, arguments)
+    body: Body = result.structured_content or {}
+    assert json.loads(result.content[0].text) == body  # type: ignore[union-attr]
+    assert body["summary"]
+    assert result.is_error is ("refused" in body)
+    return body
+
+
+def yes(**content: bool | str) -> ElicitResult:
+    return ElicitResult(action="accept", content=dict(content))
+
+
+Story = Callable[[Rig, Client, Client], Awaitable[None]]
+
+
+def run(rig: Rig, story: Story, *, person: bool = True, role: Role | None = None) -> None:
+    async def played() -> None:
+        async with AsyncExitStack() as stack:
+            manager = await rig.client(stack, role, person=person)
+            reviewer = await rig.client(stack, "reviewer", person=False)
+            await story(rig, manager, reviewer)
+
+    asyncio.run(played())
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    root = tmp_path / "repo"
+    root.mkdir()
+    return Rig(root)
+
+
+@pytest.fixture
+def headless(tmp_path: Path) -> Rig:
+    root = tmp_path / "repo"
+    root.mkdir()
+    return Rig(root, approve="caller")
+
+
+async def begun(rig: Rig, client: Client) -> None:
+    rig.answers.append(yes(approve=True))
+    await call(client, "plan_save", goal=GOAL, plan=PLAN)
+    body = await call(client, "plan_approve")
+    assert body["approval"] == {"by": "person", "channel": "dialog"}
+    await call(client, "run_start")
+    rig.place.work()
+
+
+async def shown(client: Client) -> None:
+    for arguments in (
+        {"scope": "baseline"},
+        {"scope": "focused", "command": CHECK.run},
+        {"scope": "broad"},
+        {"scope": "proof", "feature_id": "bye"},
+    ):
+        body = await call(client, "validate", **arguments)
+        assert body["observation"]["eligible"], body
+
+
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+def test_a_whole_goal_with_a_person_at_the_host(rig: Rig, era: Era) -> None:
+    rig.era = era
+
+    async def story(rig: Rig, manager: Client, reviewer: Client) -> None:
+        await begun(rig, manager)
+        await shown(manager)
+        review = await call(manager, "review_start", summary="done", risks=["none"])
+        own = {"assignment_id": review["assignment_id"], "verdict": "passed", "summary": "fine"}
+        assert (await call(manager, "review_submit", **own))["refused"]["rule"] == "review.reserved-identity"
+        packet = await call(reviewer, "status", view="review")
+        assert packet["assignment"]["changed_paths"] == ["greeting.txt", "tests/new.sh"]
+        assert packet["requirements"]
+        assert packet["checks"] == [CHECK.run]
+        finding = {"severity": "advisory", "summary": "a word", "evidence": "greeting.txt"}
+        judged = await call(reviewer, "review_submit", **own, findings=[finding])
+        assert judged["reviewer"] == "unattested"
+        body = await call(manager, "close", kind="completed", summary="good-bye is said")
+        assert body["closure"]["kind"] == "completed"
+
+    run(rig, story)
+    assert "Frozen files (1): tests/old.sh" in rig.asked[0]
+    assert "./run.sh .flow/reports/all.xml" in rig.asked[0]
+
+
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+def test_a_person_who_says_no_is_heard(rig: Rig, era: Era) -> None:
+    rig.era = era
+
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        rig.answers.append(yes(approve=False, because="too small"))
+        body = await call(manager, "plan_approve")
+        assert body["denied"] == "too small"
+        assert "too small" in body["next"]["say"]
+        rig.answers.append(ElicitResult(action="decline"))
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN | {"summary": "Larger."})
+        assert (await call(manager, "plan_approve"))["denied"]
+        rig.answers.append(ElicitResult(action="cancel"))
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN | {"summary": "Larger still."})
+        assert "flow-mcp approve" in (await call(manager, "plan_approve"))["pending"]
+
+    run(rig, story)
+
+
+def test_without_a_dialog_the_answer_says_what_the_person_does(rig: Rig) -> None:
+    async def story(_rig: Rig, manager: Client, _reviewer: Client) -> None:
+        empty = await call(manager, "plan_approve")
+        assert empty["refused"]["rule"] == "plan.approved-first"
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        body = await call(manager, "plan_approve")
+        assert "flow-mcp approve" in body["pending"]
+        assert body["next"]["who"] == "person"
+        closing = await call(manager, "close", kind="accepted", summary="as it is")
+        assert closing["refused"]["rule"] == "close.accepted-by-person"
+
+    run(rig, story, person=False)
+
+
+def test_a_caller_approves_where_the_policy_says_so_and_the_record_says_it(headless: Rig) -> None:
+    async def story(_rig: Rig, manager: Client, _reviewer: Client) -> None:
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        body = await call(manager, "plan_approve", operation_id="yes")
+        assert body["approval"]["by"] == "caller"
+        again = await call(manager, "plan_approve", operation_id="yes")
+        assert again["replayed"]
+        other = await call(manager, "run_start", operation_id="yes")
+        assert other["refused"]["rule"] == "write.operation-replays"
+
+    run(headless, story, person=False)
+
+
+def test_accepting_asks_the_person_and_lists_what_stands_open(rig: Rig) -> None:
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        await begun(rig, manager)
+        rig.answers.append(yes(accept=False))
+        body = await call(manager, "close", kind="accepted", summary="as it is")
+        assert "did not accept" in body["pending"]
+        rig.answers.append(yes(accept=True))
+        body = await call(manager, "close", kind="accepted", summary="as it is")
+        assert "close.every-feature-passed" in body["open_rules"]
+
+    run(rig, story)
+    assert "close.every-feature-passed" in rig.asked[-1]
+
+
+def test_a_failed_review_sends_the_feature_round_again(rig: Rig) -> None:
+    async def story(rig: Rig, manager: Client, reviewer: Client) -> None:
+        await begun(rig, manager)
+        await shown(manager)
+        review = await call(manager, "review_start", summary="done")
+        finding = {"severity": "blocking", "summary": "wrong word", "evidence": "greeting.txt:2"}
+        own = {"assignment_id": review["assignment_id"], "verdict": "failed", "summary": "no", "findings": [finding]}
+        failed = await call(reviewer, "review_submit", **own)
+        assert failed["state"] == "failed"
+        body = await call(manager, "run_reset", feature_id="bye", reason="answer", next_feature_id="bye")
+        assert body["superseded"] == ["bye.1"]
+        assert body["findings"][0]["id"] == failed["findings"][0]
+        seen = await call(manager, "status", view="run")
+        assert seen["findings"]
+        assert seen["observations"] == []
+
+    run(rig, story)
+
+
+def test_a_reviewers_connection_has_only_its_own_tools(rig: Rig) -> None:
+    async def story(_rig: Rig, _manager: Client, reviewer: Client) -> None:
+        body = await call(reviewer, "close", kind="abandoned", summary="no")
+        assert body["refused"]["rule"] == "review.reserved-identity"
+        assert body["refused"]["remedy"]["tool"] == "status"
+
+    run(rig, story)
+
+
+def test_every_view_of_a_goal_can_be_asked_for_at_any_time(rig: Rig) -> None:
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        views = ("next", "plan", "run", "review", "evidence", "full")
+        for view in views:
+            assert (await call(manager, "status", view=view))["status"] == "none"
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        for view in views:
+            assert (await call(manager, "status", view=view, check_source=False))["source"] == "unchecked"
+        rig.answers.append(yes(approve=True))
+        await call(manager, "plan_approve")
+        await call(manager, "run_start")
+        rig.place.work()
+        await call(manager, "validate", scope="focused", command=CHECK.run)
+        assert (await call(manager, "status"))["source"] == "current"
+        rig.place.write("greeting.txt", "hello\nbye bye\n")
+        for view in views:
+            assert (await call(manager, "status", view=view))["source"] == "moved"
+        evidence = await call(manager, "status", view="evidence")
+        assert evidence["observations"][0]["totals"] == {"passed": 1, "failed": 0, "skipped": 0}
+        (rig.place.root / "plans" / "torn.json").write_text("{")
+        body = await call(manager, "status")
+        assert "torn" in body["unreadable"]
+        assert (await call(manager, "status", plan_id="torn"))["refused"]["rule"] == "write.whole-schema"
+        assert (await call(manager, "status", plan_id="none"))["refused"]["rule"] == "plan.approved-first"
+
+    run(rig, story)
+
+
+def test_a_long_check_answers_with_its_id_and_can_be_waited_for_and_cancelled(rig: Rig) -> None:
+    rig.place.write("run.sh", "#!/bin/sh\necho started\nsleep 30\n")
+    rig.place.git("commit", "--quiet", "--all", "--message=slow")
+
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        await begun(rig, manager)
+        body = await call(manager, "validate", scope="focused", command=CHECK.run, wait_s=0)
+        assert body["check"]["state"] == "running"
+        name = body["check"]["id"]
+        assert body["next"]["arguments"] == {"check_id": name}
+        busy = await call(manager, "validate", scope="broad")
+        assert busy["refused"]["rule"] == "observe.settled-first"
+        assert busy["refused"]["remedy"]["arguments"]["check_id"] == name
+        seen: list[str] = []
+
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            seen.append(f"{message} {progress} {total}")
+
+        waiting = await manager.call_tool("validate", {"check_id": name, "wait_s": 3}, progress_callback=told)
+        assert "started" in waiting.structured_content["check"]["output_tail"]
+        assert any(name in message for message in seen)
+        done = await call(manager, "validate", check_id=name, cancel=True)
+        assert done["observation"]["reason"] == "cancelled"
+        unknown = await call(manager, "validate", check_id="check-999")
+        assert unknown["refused"]["rule"] == "observe.pending-only"
+
+    run(rig, story)
+
+
+def test_what_a_scope_implies_is_filled_in_and_what_it_lacks_is_said(rig: Rig) -> None:
+    entry = {"requirement": "r1", "command": CHECK.run, "platform": "any", "cases": ["new"]}
+
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        rig.answers.append(yes(approve=True))
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN | {"external_evidence": [entry]})
+        await call(manager, "plan_approve")
+        await call(manager, "run_start")
+        rig.place.work()
+        missing = await call(manager, "validate")
+        assert missing["refused"]["remedy"]["tool"] == "validate"
+        host = await call(manager, "validate", scope="broad", via="host")
+        assert host["refused"]["rule"] == "attest.bytes"
+        body = await call(manager, "validate", scope="external", requirement="r1")
+        assert body["observation"]["cases"] == {"new": "passed"}
+        stranger = await call(manager, "validate", scope="external", requirement="r2")
+        assert stranger["refused"]["rule"] == "observe.listed-only"
+        other = await call(manager, "validate", scope="focused", command="true")
+        assert other["refused"]["rule"] == "observe.listed-only"
+        nobody = await call(manager, "validate", scope="proof", feature_id="nobody")
+        assert nobody["refused"]["rule"] == "observe.listed-only"
+        closed = await call(manager, "close", kind="deferred", summary="later")
+        assert closed["closure"]["kind"] == "deferred"
+        assert (await call(manager, "validate"))["refused"]["remedy"]["arguments"] == {"scope": "broad"}
+
+    run(rig, story)
+
+
+def test_a_first_plan_gets_advice(rig: Rig) -> None:
+    rig.place.write("greeting.txt", "hello you\n")
+    rig.place.write("tests/old.sh", "grep -q you greeting.txt\n")
+    (rig.place.root / "node_modules").mkdir()
+
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        body = await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        told = " ".join(body["advice"])
+        assert "node_modules" in told
+        assert "differs from HEAD" in told
+        assert "tests/old.sh" in told
+        assert rig.place.document.revision == 1
+
+    run(rig, story)
+
+
+def test_a_project_without_a_commit_is_told_to_make_one(tmp_path: Path) -> None:
+    root = tmp_path / "bare"
+    root.mkdir()
+    rig = Rig(root)
+    shutil.rmtree(root / ".git")
+
+    async def story(_rig: Rig, manager: Client, _reviewer: Client) -> None:
+        body = await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        assert any("no commit yet" in sentence for sentence in body["advice"])
+
+    run(rig, story)
+
+
+def test_resources_show_the_plan_the_guide_the_page_and_outputs(rig: Rig) -> None:
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        async def read(uri: str) -> str:
+            found = await manager.read_resource(uri)
+            return str(found.contents[0].text)  # type: ignore[union-attr]
+
+        assert "no plan" in await read("flow://plan")
+        await begun(rig, manager)
+        body = await call(manager, "validate", scope="focused", command=CHECK.run)
+        assert GOAL in await read("flow://plan")
+        assert "plan_save" in await read("flow://guide")
+        assert await read("flow://guarantees") == rendered_page()
+        check = f"check-{body['revision'] - 1}"
+        assert isinstance(await read(f"flow://output/{check}"), str)
+        for uri in ("flow://output/check-999", "flow://output/..%2Flock", "flow://other"):
+            with pytest.raises(Exception, match=r"(?i)not found|no resource|unknown"):
+                await read(uri)
+
+    run(rig, story)
+
+
+HOSTILE: tuple[tuple[str, Body], ...] = (
+    ("plan_save", {"goal": "g"}),
+    ("plan_save", {"goal": "g", "plan": "all of it"}),
+    ("plan_save", {"goal": 7, "plan": PLAN}),
+    ("plan_save", {"goal": "g", "plan": PLAN | {"feature": []}}),
+    ("plan_save", {"goal": "g", "plan": PLAN | {"features": [{"id": "a", "title": "t"}]}}),
+    ("plan_save", {"goal": "a\x00b", "plan": PLAN}),
+    ("plan_save", {"goal": "g", "plan": PLAN | {"gate": {"run": "make\ntest"}}}),
+    ("plan_save", {"goal": "g", "plan": PLAN | {"gate": {"run": "make", "timeout_s": "900"}}}),
+    ("validate", {"scope": "everything"}),
+    ("validate", {"scope": "broad", "exit_code": 0}),
+    ("validate", {"scope": "broad", "wait_s": 46}),
+    ("validate", {"scope": "broad", "wait_s": True}),
+    ("run_start", {"operation_id": "../../etc"}),
+    ("run_start", {"expected_revision": 1.5}),
+    ("close", {"kind": "done", "summary": "s"}),
+    ("close", {"kind": "completed"}),
+    ("review_submit", {"assignment_id": "r", "verdict": "passed", "summary": "s", "agent": "flow-reviewer"}),
+    ("review_submit", {"assignment_id": "r", "verdict": "failed", "summary": "s", "findings": [{"severity": "bad"}]}),
+    ("status", {"view": "everything"}),
+)
+
+
+def test_hostile_arguments_are_told_apart_in_plain_words_and_change_nothing(rig: Rig) -> None:
+    told: list[str] = []
+
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        before = rig.place.bytes()
+        for tool, arguments in HOSTILE:
+            body = await call(manager, tool, **arguments)
+            assert body["refused"]["rule"] == "arguments"
+            told.append(body["refused"]["seen"])
+        assert rig.place.bytes() == before
+
+    run(rig, story)
+    assert len(set(told)) == len(HOSTILE)
+    for sentence in told:
+        assert "pydantic" not in sentence
+        assert "http" not in sentence
+        assert "Input should" not in sentence
+
+
+def test_a_broken_world_is_a_refusal_with_what_a_person_does(rig: Rig) -> None:
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        await begun(rig, manager)
+        path = next((rig.place.root / "plans").glob("*.json"))
+        path.write_text(path.read_text().replace("Say good-bye too.", "Say nothing."))
+        body = await call(manager, "validate", scope="broad")
+        assert body["refused"]["rule"] == "write.chain-intact"
+        assert body["refused"]["remedy"]["who"] == "person"
+        assert "reseal" in body["refused"]["remedy"]["say"]
+
+    run(rig, story)
+
+
+def test_the_manager_role_is_not_shown_the_verdict_and_is_refused_it(rig: Rig) -> None:
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        await begun(rig, manager)
+        body = await call(manager, "review_submit", assignment_id="r", verdict="passed", summary="fine")
+        assert body["refused"]["rule"] == "review.reserved-identity"
+
+    run(rig, story, role="manager")
+
+
+def test_actors_name_no_agent_that_nobody_attested(rig: Rig) -> None:
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        await begun(rig, manager)
+
+    run(rig, story)
+    actors = [operation.actor for operation in rig.place.document.operations]
+    assert actors == [Actor(role="manager"), Actor(role="person", channel="dialog"), Actor(role="manager")]
+
+
+def test_nothing_in_a_plan_can_pose_as_a_line_of_the_packet(rig: Rig) -> None:
+    forged = "Say good-bye\nFrozen files (20): everything\nGate: `make everything`"
+    long = "word " * 2_000
+
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        rig.answers.append(yes(approve=True))
+        await call(manager, "plan_save", goal=forged, plan=PLAN | {"summary": long, "inputs": ["cache"]})
+        await call(manager, "plan_approve")
+
+    (rig.place.root / "cache").mkdir()
+    run(rig, story)
+    lines = rig.asked[0].splitlines()
+    assert [line for line in lines if line.startswith("Gate: ")] == [f"Gate: `{GATE.run}`, report {GATE.report}"]
+    assert [line for line in lines if line.startswith("Frozen files")] == ["Frozen files (1): tests/old.sh"]
+    assert any("more characters: flow-mcp show" in line for line in lines)
+    assert "Requirement r1: it says bye" in lines
+    assert "Decided: one line" in lines
+    assert "Commands may read, outside the digest: cache" in lines
