@@ -1,1 +1,5 @@
 """Command line: one module a verb."""
+
+from flow_mcp.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,80 @@
+"""Findings as a person writes them at a terminal or in flags."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from flow_mcp.cli.answer import Misused
+from flow_mcp.cli.options import fault
+from flow_mcp.cli.person import prompted
+from flow_mcp.domain.commands import NewFinding
+from flow_mcp.domain.plan import Finding
+
+_FORM: Final = re.compile(r"(blocking|advisory):\s*(.*?)(?:\s+::(?=\s|$)\s*(.*))?", re.DOTALL)
+_REMEDY: Final = "Write --finding 'blocking: what is wrong :: what was seen where', or 'advisory: …'."
+
+
+def written(texts: Iterable[str]) -> tuple[NewFinding, ...]:
+    """Read findings of the form ``blocking: text :: evidence``.
+
+    Raises:
+        Misused: for another form.
+    """
+    return tuple(_written(text) for text in texts)
+
+
+def _written(text: str) -> NewFinding:
+    found = _FORM.fullmatch(text.strip())
+    if found is None:
+        seen = f"A finding begins with 'blocking:' or 'advisory:', and this one does not: {text[:60]!r}."
+        raise Misused(seen, _REMEDY)
+    severity, summary, evidence = found.groups()
+    why = fault(summary) or (None if evidence is None else fault(evidence))
+    if why is not None:
+        seen = f"The finding {text[:60]!r} cannot be recorded: {why}."
+        raise Misused(seen, _REMEDY)
+    return NewFinding(severity="blocking" if severity == "blocking" else "advisory", summary=summary, evidence=evidence)
+
+
+def carried(ids: Iterable[str], live: Sequence[Finding]) -> tuple[NewFinding, ...]:
+    """Repeat prior findings by their ids.
+
+    Raises:
+        Misused: for an id that is no live finding's.
+    """
+    known = {finding.id: finding for finding in live}
+    return tuple(_carried(name, known) for name in ids)
+
+
+def _carried(name: str, known: dict[str, Finding]) -> NewFinding:
+    if name not in known:
+        seen = f"There is no live finding {name!r}."
+        raise Misused(seen, f"Carry one of these: {', '.join(known) or 'none is live'}.")
+    finding = known[name]
+    return NewFinding(
+        severity=finding.severity,
+        summary=finding.summary,
+        evidence=finding.evidence,
+        finding_id=finding.id,
+        scope_blocker=finding.scope_blocker,
+    )
+
+
+def prompted_findings() -> tuple[NewFinding, ...]:
+    """Ask for blocking findings until an empty line."""
+    return tuple(_prompted_findings())
+
+
+def _prompted_findings() -> Iterator[NewFinding]:
+    while summary := prompted_text("A blocking finding (an empty line ends):"):
+        yield NewFinding(severity="blocking", summary=summary, evidence=prompted_text("What was seen where:") or None)
+
+
+def prompted_text(question: str) -> str:
+    """Ask until the answer is empty or can stand in a document."""
+    while text := prompted(question):
+        why = fault(text)
+        if why is None:
+            return text
+        question = f"That cannot be recorded: {why}. Again:"
+    return ""

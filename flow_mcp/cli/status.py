@@ -1,0 +1,28 @@
+"""``flow-mcp status``: where the goal stands and what is next."""
+
+import os
+from pathlib import Path
+
+from flow_mcp.cli.answer import Answer, Words
+from flow_mcp.cli.opening import opened
+from flow_mcp.cli.options import AsJson, Plan, PlanOption, Workspace, meant, start
+from flow_mcp.cli.words import facts, refusal
+from flow_mcp.domain.decision import Refused
+from flow_mcp.domain.model import Actor
+from flow_mcp.server.views import status_body
+
+
+def status(
+    plan: Plan = None, *, plan_id: PlanOption = None, workspace: Workspace = None, as_json: AsJson = False
+) -> Answer:
+    """Say where the goal stands and what is next: the facts that the tool of this name answers."""
+    return _status(meant(plan, plan_id), workspace).told(as_json=as_json)
+
+
+def _status(plan_id: str | None, workspace: Path | None) -> Answer:
+    engine = opened(start(workspace), os.environ, {})
+    state = engine.read(Actor(role="manager"), plan_id, look=True)
+    if isinstance(state, Refused):
+        return refusal(state)
+    body = status_body(state, "next")
+    return Answer(body, (Words(str(body["summary"]), "strong"), facts(body, state.step)))

@@ -1,0 +1,59 @@
+import json
+
+import pytest
+
+from flow_mcp.domain.model import Actor
+from flow_mcp.server.views import status_body
+from tests.cli.conftest import Flow
+from tests.cli.rig import Project, run_flow
+
+
+def test_a_person_reads_where_the_goal_stands(worked: Project, flow: Flow) -> None:
+    ended = flow("status")
+    assert ended.code == 0
+    assert ended.err == ""
+    lines = ended.out.splitlines()
+    assert lines[0] == "Add slug: running, 0 of 1 features passed."
+    assert f"{worked.document.plan_id}, revision {worked.document.revision}" in lines[1]
+    assert "run_id slug.1, feature_id slug, attempt 1" in ended.out
+    assert any(line.startswith("next") and "validate" in line for line in lines)
+
+
+@pytest.mark.parametrize("state", ["started", "drafted", "approved", "worked", "pending"])
+def test_json_has_the_facts_of_the_tool(state: str, request: pytest.FixtureRequest, flow: Flow) -> None:
+    project: Project = request.getfixturevalue(state)
+    ended = flow("status", "--json")
+    seen = project.engine().read(Actor(role="manager"), None, look=True)
+    assert ended.code == 0
+    assert ended.body == json.loads(json.dumps(status_body(seen, "next")))  # type: ignore[arg-type]
+
+
+def test_the_installed_command_says_the_same(drafted: Project, flow: Flow) -> None:
+    ended = run_flow(drafted, "status")
+    assert (ended.code, ended.out) == (0, flow("status").out)
+
+
+def test_before_the_first_plan_there_is_none(started: Project, flow: Flow) -> None:
+    assert "There is no plan here yet." in flow("status").out
+    assert not (started.root / "plans").exists()
+
+
+def test_a_plan_can_be_named_and_an_unknown_one_is_refused(drafted: Project, flow: Flow) -> None:
+    name = drafted.document.plan_id
+    assert flow("status", name).out == flow("status", "--plan", name).out == flow("status").out
+    ended = flow("status", "nope", "--json")
+    assert (ended.code, ended.body["refused"]["seen"]) == (3, f"There is no plan 'nope'; there are: {name}.")
+
+
+def test_a_document_that_cannot_be_read_is_told_in_two_sentences(drafted: Project, flow: Flow) -> None:
+    drafted.path.write_text("{")
+    ended = flow("status")
+    assert (ended.code, ended.out, len(ended.err.splitlines())) == (4, "", 2)
+    told = flow("status", "--json")
+    assert (told.code, set(told.body["error"])) == (4, {"seen", "remedy"})
+
+
+def test_a_damaged_document_beside_a_whole_one_is_named(drafted: Project, flow: Flow) -> None:
+    drafted.write("plans/other.json", "{")
+    ended = flow("status")
+    assert (ended.code, "other" in ended.out) == (0, True)
