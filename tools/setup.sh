@@ -38,7 +38,7 @@ if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     make_venv
 fi
 pip=".venv/bin/python -m pip --disable-pip-version-check -qq"
-echo "setup: installing the locked dependencies" >&2
+echo "setup: installing the locked dependencies (a minute or so)" >&2
 $pip install --require-hashes --requirement requirements.lock
 $pip install --no-deps --no-build-isolation --editable .
 .venv/bin/python -m compileall -q flow_mcp .venv/lib >/dev/null 2>&1 || true
