@@ -66,7 +66,7 @@ class Stage:
         if json.loads(result.content[0].text) != answer:  # type: ignore[union-attr]
             message = f"{tool} answered differently in text and in structure"
             raise StoryDiffers(message)
-        rule = answer["refused"]["rule"] if result.is_error else None
+        rule = answer.get("refused", {"rule": "a broken program"})["rule"] if result.is_error else None
         entry = Told(self.scene, who, tool, arguments, answer, rule)
         self.told.append(entry)
         self.tell(entry)
