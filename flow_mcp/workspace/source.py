@@ -13,7 +13,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from typing import Literal
@@ -72,12 +72,20 @@ class SourceEntry:
         kind: file, link, missing (tracked and gone), dir, special (pipe, socket, device) or nested (repository).
         executable: the owner's executable bit of a file.
         digest: ``sha256:`` and 64 digits of a file's bytes, of a link's marked target, of a special's type; else empty.
+        raw: the digest of the bytes as they lie there, where ``digest`` is of other ones (line endings that Git
+            attributes normalise); else empty. It is no part of what the entry is.
     """
 
     path: str
     kind: Kind
     executable: bool
     digest: str
+    raw: str = field(default="", compare=False)
+
+    @property
+    def stored(self) -> str:
+        """The digest under which the bytes as they lie there are kept."""
+        return self.raw or self.digest
 
 
 @dataclass(frozen=True, slots=True)
