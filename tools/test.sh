@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 tools/node.sh >/dev/null # the TypeScript clients of the tests need it
 .venv/bin/python -m coverage erase
-.venv/bin/python -m pytest -m "not long" -n auto --cov --cov-report= -q "$@" tests
+.venv/bin/python -m pytest -n auto --cov --cov-report= -q "$@"
 .venv/bin/python -m coverage report --fail-under=95
 .venv/bin/python -m coverage report --fail-under=100 \
     --include='flow_mcp/domain/*,flow_mcp/store/*,flow_mcp/engine/*'
