@@ -1,6 +1,6 @@
 """What a plan's artifacts, inputs and targets would leave out of the source (row plan.artifacts-narrow)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -39,21 +39,20 @@ class Globs:
     artifacts: tuple[str, ...]
 
 
-def hidden_paths(
-    root: Path, listing: Mapping[str, Listed], globs: Globs, *, every_file_counts: bool
+def hidden_in(
+    listing: Mapping[str, Listed], protected: Collection[str], globs: Globs, *, every_file_counts: bool
 ) -> tuple[HiddenPath, ...]:
-    """Name, for each glob, what it would hide, ten paths a glob and reason at most.
+    """Name what the globs would hide of a listing, some of it protected: all that follows from the names alone.
 
-    An artifact takes files out of the digest, so it may not share any possible path with a target. An input only
-    lends ignored folders to a command, and those often lie inside a target's folder: there a target must not lie
-    inside the input. ``every_file_counts`` is for a workspace without git, where no file is known to be tracked.
+    For each glob ten paths a reason at most. An artifact takes files out of the digest, so it may not share any
+    possible path with a target. An input only lends ignored folders to a command, and those often lie inside a
+    target's folder: there a target must not lie inside the input. ``every_file_counts`` is for a workspace without
+    git, where no file is known to be tracked.
 
     Raises:
         ValueError: for a glob that is refused.
-        Inaccessible: where an ignore file's folder cannot be read.
     """
     tracked = [path for path, listed in listing.items() if listed.tracked or every_file_counts]
-    protected = matches(globs.protected, listing)
     known = "without git every file that is not ignored is source" if every_file_counts else "it is tracked"
     found: list[HiddenPath] = []
     for own in (globs.artifacts, globs.inputs):
@@ -65,10 +64,17 @@ def hidden_paths(
         found.extend(HiddenPath(glob, target, "it overlaps this target") for glob in meeting)
         outer = [glob for glob in globs.inputs if within(target, glob)]
         found.extend(HiddenPath(glob, target, "this target lies in it") for glob in outer)
-    found.extend(_steering(globs, listing))
-    found.extend(_unignored(root, globs.inputs, listing))
-    found.extend(_ignored(root, globs.targets, listing))
-    return tuple(dict.fromkeys(found))
+    found.extend(_steering(globs, protected))
+    return tuple(found)
+
+
+def hidden_by_rules(root: Path, listing: Mapping[str, Listed], globs: Globs) -> tuple[HiddenPath, ...]:
+    """Name inputs and targets on which the ignore rules, as they are now, say the wrong thing.
+
+    Raises:
+        Inaccessible: where an ignore file's folder cannot be read.
+    """
+    return (*_unignored(root, globs.inputs, listing), *_ignored(root, globs.targets, listing))
 
 
 def _taken(globs: Sequence[str], paths: Iterable[str], why: str) -> Iterator[HiddenPath]:
@@ -78,9 +84,9 @@ def _taken(globs: Sequence[str], paths: Iterable[str], why: str) -> Iterator[Hid
             yield HiddenPath(glob, path, why)
 
 
-def _steering(globs: Globs, listing: Mapping[str, Listed]) -> Iterator[HiddenPath]:
+def _steering(globs: Globs, protected: Iterable[str]) -> Iterator[HiddenPath]:
     """Name artifacts that would hide a file which steers the tests or Flow, should one come where source is."""
-    folders = {path.rpartition("/")[0] for path in matches(globs.protected, listing)} | {""}
+    folders = {path.rpartition("/")[0] for path in protected} | {""}
     names = [f"{folder}/{name}".removeprefix("/") for folder in sorted(folders) for name in _STEERING]
     yield from _taken(globs.artifacts, [*names, "flow.yaml"], "a file of this name would steer the tests or Flow")
 
@@ -92,7 +98,9 @@ def _unignored(root: Path, inputs: Sequence[str], listing: Mapping[str, Listed])
             path = fixed_part(glob).rstrip("/")
             if path.split("/")[0] in _PRIVATE:
                 yield HiddenPath(glob, path, "it is private")
-            elif path not in listing and not ignores(descent, path.encode(), is_folder=True):
+            elif path in listing:
+                yield HiddenPath(glob, path, "it is source: the ignore rules do not name it")
+            elif not ignores(descent, path.encode(), is_folder=True):
                 yield HiddenPath(glob, path, "the ignore rules do not name it")
 
 

@@ -172,3 +172,42 @@ def test_an_empty_tree_without_a_commit_is_not_clean(tmp_path: Path) -> None:
 def test_an_untracked_nested_repository_makes_a_tree_unclean(tested: Repo) -> None:
     Repo(tested.root / "src" / "nested").started()
     assert _gathered(tested).targets_dirty == ("src/nested",)
+
+
+def test_ignored_files_and_folders_beside_source_are_named(tested: Repo, plain: Repo) -> None:
+    for repo in (tested, plain):
+        repo.write(".gitignore", "*.log\n.venv/\nconftest.py\nplans/\n")
+        for path in (
+            "x.log",
+            "src/y.log",
+            ".venv/bin/python",
+            "src/conftest.py",
+            "cache/.gitignore",
+            "plans/goal.json",
+        ):
+            repo.write(path, "*\n")
+        repo.write(".flow/lock")
+        repo.write(".flow/.gitignore", "*\n")
+        (repo.root / "hollow").mkdir()
+        seen = _gathered(repo)
+        present = set(seen.ignored_present)
+        assert {"x.log", "src/y.log", ".venv/"} <= present
+        assert present - {"x.log", "src/y.log", ".venv/"} <= {"cache/", "plans/", "cache/.gitignore"}
+        assert seen.ignored_count == len(present)
+        assert "src/conftest.py" in {entry.path for entry in seen.manifest.entries}
+
+
+def test_twenty_ignored_names_are_given_and_the_rest_is_counted(tested: Repo) -> None:
+    tested.write(".gitignore", "*.log\n")
+    for number in range(25):
+        tested.write(f"n{number:02}.log")
+    seen = _gathered(tested)
+    assert seen.ignored_present == tuple(f"n{number:02}.log" for number in range(20))
+    assert seen.ignored_count == 25
+
+
+def test_ignored_names_of_nested_repositories_stand_under_their_folder(tested: Repo) -> None:
+    nested = Repo(tested.root / "nested").started()
+    nested.write(".gitignore", "*.log\n")
+    nested.write("two\nlines.log")
+    assert _gathered(tested).ignored_present == ("nested/two\\x0alines.log",)

@@ -9,7 +9,9 @@ import pytest
 
 from flow_mcp.workspace import git as git_module
 from flow_mcp.workspace.git import Blobs, GitFacts, GitTrouble, Repository, find_git, git_facts, open_repository
-from tests.workspace.rig import Repo
+from flow_mcp.workspace.git_names import ASKED_AHEAD_MAX
+from flow_mcp.workspace.source import Memory, take_manifest
+from tests.workspace.rig import PLANS, Repo
 
 
 def _facts(repo: Repo) -> GitFacts:
@@ -83,6 +85,15 @@ def test_an_upstream_of_the_branchs_own_name_is_only_where_it_is_pushed(repo: Re
 def test_there_is_no_merge_base_where_no_default_branch_is_known(repo: Repo) -> None:
     repo.git("branch", "-m", "main", "trunk")
     assert _facts(repo) == GitFacts(repo.git("rev-parse", "HEAD"), None)
+
+
+def test_a_branch_without_a_common_commit_is_passed_over(repo: Repo, tmp_path: Path) -> None:
+    clone = _cloned(repo, tmp_path)
+    unrelated = clone.git("commit-tree", "-m", "unrelated", "HEAD^{tree}")
+    clone.git("update-ref", "refs/remotes/origin/HEAD", unrelated)
+    clone.git("update-ref", "refs/remotes/origin/main", unrelated)
+    clone.commit()
+    assert _facts(clone).merge_base == clone.git("rev-parse", "main")
 
 
 def test_a_detached_head_has_a_merge_base_too(repo: Repo) -> None:
@@ -165,6 +176,27 @@ def test_a_git_that_floods_is_ended(repo: Repo, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(git_module, "OUTPUT_BYTES_MAX", 20)
     with pytest.raises(GitTrouble, match="ls-files writes more than 20 bytes"):
         repo.digest()
+    with pytest.raises(GitTrouble, match="rev-parse writes more than 20 bytes"):
+        _facts(repo)
+
+
+def test_a_git_that_floods_a_file_is_ended_by_the_system_where_it_can(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(300):
+        repo.write(f"{number:0200}")
+    monkeypatch.setattr(git_module, "OUTPUT_BYTES_MAX", 10_000)
+    with pytest.raises(GitTrouble, match="ls-files writes more than 10000 bytes"):
+        repo.digest()
+
+
+def test_more_repositories_than_are_asked_ahead_are_listed(repo: Repo) -> None:
+    for number in range(ASKED_AHEAD_MAX + 2):
+        Repo(repo.root / f"nested{number}").started().write("inner.py")
+    memory = Memory(None, clock=lambda: 2**62)
+    for text in ("1", "2"):
+        repo.write(f"nested{ASKED_AHEAD_MAX + 1}/inner.py", text)
+        assert take_manifest(repo.root, PLANS, (), memory) == repo.manifest()
 
 
 def _read_all(repository: Repository, object_ids: list[str]) -> None:

@@ -58,6 +58,14 @@ def test_an_input_is_an_ignored_folder_and_none_of_flows_or_gits(repo: Repo, glo
     assert why in {told for _, _, told in _hidden(repo, inputs=(glob,))}
 
 
+def test_an_input_that_is_an_untracked_file_which_no_rule_ignores_is_source(repo: Repo) -> None:
+    repo.write("settings.env")
+    found = _hidden(repo, inputs=("settings.env",))
+    assert found == {("settings.env", "settings.env", "it is source: the ignore rules do not name it")}
+    repo.write(".gitignore", "*.env\n")
+    assert _hidden(repo, inputs=("settings.env",)) == set()
+
+
 def test_a_tracked_file_counts_though_it_is_ignored(repo: Repo) -> None:
     repo.write(".gitignore", "build/\n")
     repo.write("build/kept")

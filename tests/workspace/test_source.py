@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from flow_mcp.domain.errors import BrokenWorld
-from flow_mcp.workspace import source as source_module
+from flow_mcp.workspace import contents as contents_module
 from flow_mcp.workspace.listing import Forged, list_source
 from flow_mcp.workspace.paths import Inaccessible
 from flow_mcp.workspace.source import Displaced, Manifest, SourceEntry, Unstable, seal, take_manifest
-from tests.workspace.rig import PLANS, Repo, same_times
+from tests.workspace.rig import PLANS, Repo
 
 
 def _submodule(repo: Repo, tmp_path: Path) -> Path:
@@ -41,107 +41,11 @@ def test_the_digest_of_a_known_tree_never_changes(tmp_path: Path) -> None:
     assert tree.digest() == "sha256:1c93acb21313d2e849de562eeb697d451fbed2f0374a0c42c96bfd5a0deb2875"
 
 
-def test_changed_content_moves_the_digest(repo: Repo) -> None:
-    before = repo.digest()
-    repo.write("src/app.py", "print(2)\n")
-    assert repo.digest() != before
-
-
-def test_changed_content_of_the_same_size_with_its_times_restored_moves_the_digest(repo: Repo) -> None:
-    before = repo.digest()
-    with same_times(repo.root / "src/app.py"):
-        repo.write("src/app.py", "print(3)\n")
-    assert repo.digest() != before
-
-
-def test_the_executable_bit_of_the_owner_moves_the_digest(repo: Repo) -> None:
-    before = repo.digest()
-    (repo.root / "src/app.py").chmod(0o755)
-    assert repo.digest() != before
-
-
 def test_permissions_other_than_the_owners_executable_bit_leave_the_digest(repo: Repo) -> None:
     before = repo.digest()
     (repo.root / "src/app.py").chmod(0o600)
     assert repo.digest() == before
     (repo.root / "src/app.py").chmod(0o655)
-    assert repo.digest() == before
-
-
-def test_the_executable_bit_moves_the_digest_where_git_is_told_to_overlook_it(repo: Repo) -> None:
-    repo.git("config", "core.fileMode", "false")
-    before = repo.digest()
-    (repo.root / "src/app.py").chmod(0o755)
-    assert repo.git("status", "--porcelain") == ""
-    assert repo.digest() != before
-
-
-@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_a_file_that_git_is_told_to_take_as_unchanged_moves_the_digest(repo: Repo, flag: str) -> None:
-    repo.git("update-index", flag, "src/app.py")
-    before = repo.digest()
-    repo.write("src/app.py", "print('hidden')\n")
-    assert repo.git("status", "--porcelain") == ""
-    assert repo.digest() != before
-
-
-def test_a_file_hidden_by_info_exclude_moves_the_digest(repo: Repo) -> None:
-    repo.write(".git/info/exclude", "evil.py\n")
-    before = repo.digest()
-    repo.write("evil.py")
-    assert repo.git("status", "--porcelain") == ""
-    assert repo.digest() != before
-
-
-def test_a_file_hidden_by_an_excludes_file_of_the_configuration_moves_the_digest(repo: Repo, tmp_path: Path) -> None:
-    (tmp_path / "excludes").write_text("evil.py\n")
-    repo.git("config", "core.excludesFile", str(tmp_path / "excludes"))
-    before = repo.digest()
-    repo.write("evil.py")
-    assert repo.git("status", "--porcelain") == ""
-    assert repo.digest() != before
-
-
-def test_a_file_that_only_a_rule_without_regard_to_case_would_ignore_moves_the_digest(repo: Repo) -> None:
-    repo.write(".gitignore", "EVIL.py\n")
-    repo.git("config", "core.ignoreCase", "true")
-    before = repo.digest()
-    repo.write("evil.py")
-    assert "evil.py" not in repo.git("status", "--porcelain")
-    assert repo.digest() != before
-
-
-def test_a_tracked_file_that_the_ignore_rules_name_moves_the_digest(repo: Repo) -> None:
-    repo.write(".gitignore", "*.log\n")
-    repo.write("kept.log")
-    repo.commit("kept.log")
-    before = repo.digest()
-    repo.write("kept.log", "other\n")
-    assert repo.digest() != before
-
-
-def test_an_ignored_file_leaves_the_digest(repo: Repo) -> None:
-    repo.write(".gitignore", "*.log\nbuild/\n")
-    before = repo.digest()
-    repo.write("noise.log")
-    repo.write("build/out.o")
-    assert repo.digest() == before
-
-
-def test_a_changed_ignore_rule_moves_the_digest(repo: Repo) -> None:
-    before = repo.digest()
-    repo.write(".gitignore", "*.log\n")
-    assert repo.digest() != before
-
-
-def test_adding_and_committing_leave_the_digest(repo: Repo) -> None:
-    repo.write("new.py")
-    repo.write("src/app.py", "print(4)\n")
-    (repo.root / "README").unlink()
-    before = repo.digest()
-    repo.git("add", "-A")
-    assert repo.digest() == before
-    repo.git("commit", "-q", "-m", "new, changed and deleted")
     assert repo.digest() == before
 
 
@@ -185,32 +89,11 @@ def test_names_that_look_alike_when_escaped_stay_apart(repo: Repo) -> None:
     assert repo.paths().count("a\\\\x0ab") == 1
 
 
-def test_an_untracked_file_moves_the_digest(repo: Repo) -> None:
-    before = repo.digest()
-    repo.write("new.py")
-    assert repo.digest() != before
-
-
 def test_a_deleted_file_moves_the_digest_and_is_named_as_missing(repo: Repo) -> None:
     before = repo.digest()
     (repo.root / "src/app.py").unlink()
     assert repo.digest() != before
     assert repo.entries()["src/app.py"].kind == "missing"
-
-
-def test_a_renamed_file_moves_the_digest(repo: Repo) -> None:
-    before = repo.digest()
-    (repo.root / "src/app.py").rename(repo.root / "src/main.py")
-    assert repo.digest() != before
-
-
-def test_a_retargeted_link_moves_the_digest(repo: Repo) -> None:
-    link = repo.root / "link"
-    link.symlink_to("README")
-    before = repo.digest()
-    link.unlink()
-    link.symlink_to("src/app.py")
-    assert repo.digest() != before
 
 
 def test_a_link_is_its_text_and_what_it_points_to_is_not_read(repo: Repo, tmp_path: Path) -> None:
@@ -270,14 +153,6 @@ def test_a_repository_in_place_of_a_tracked_file_is_refused_until_git_knows_of_i
     assert repo.entries()["README/evil.py"].kind == "file"
 
 
-def test_a_repository_nested_in_a_nested_one_moves_the_digest(repo: Repo) -> None:
-    deep = Repo(Repo(repo.root / "one").started().root / "two").started()
-    deep.write("inner.py", "1\n")
-    before = repo.digest()
-    deep.write("inner.py", "2\n")
-    assert repo.digest() != before
-
-
 def test_a_dirty_submodule_moves_the_digest_each_time_it_changes(repo: Repo, tmp_path: Path) -> None:
     submodule = _submodule(repo, tmp_path)
     clean = repo.digest()
@@ -316,15 +191,6 @@ def test_a_pipe_and_a_socket_in_place_of_a_file_are_two_things(repo: Repo, monke
         assert repo.digest() != as_pipe
 
 
-@pytest.mark.parametrize(("key", "value"), [("core.worktree", "/tmp"), ("core.bare", "true")])  # noqa: S108 - never written
-def test_a_repository_that_says_its_files_are_elsewhere_is_not_believed(repo: Repo, key: str, value: str) -> None:
-    before = repo.digest()
-    repo.git("config", key, value)
-    assert repo.digest() == before
-    repo.write("src/app.py", "print(5)\n")
-    assert repo.digest() != before
-
-
 def test_files_left_out_by_a_sparse_checkout_are_missing_and_the_rest_still_counts(repo: Repo) -> None:
     whole = repo.digest()
     repo.git("sparse-checkout", "set", "--cone", "--sparse-index", "src")
@@ -349,25 +215,6 @@ def test_a_change_right_after_the_commit_moves_the_digest(repo: Repo) -> None:
     repo.commit()
     before = repo.digest()
     repo.write("README", "bbbb\n")
-    assert repo.digest() != before
-
-
-def test_line_endings_count_as_they_lie_on_the_disk(repo: Repo) -> None:
-    repo.write(".gitattributes", "* text=auto\n")
-    repo.commit()
-    before = repo.digest()
-    repo.write("README", "read me\r\n")
-    assert repo.digest() != before
-
-
-def test_a_clean_filter_cannot_hide_a_change(repo: Repo) -> None:
-    repo.write(".gitattributes", "*.py filter=fixed\n")
-    repo.git("config", "filter.fixed.clean", "cat > /dev/null; echo the same")
-    repo.write("src/app.py", "print('seen-')\n")
-    repo.commit()
-    before = repo.digest()
-    repo.write("src/app.py", "print('other')\n")
-    assert repo.git("status", "--porcelain") == ""
     assert repo.digest() != before
 
 
@@ -528,10 +375,28 @@ def test_a_file_that_cannot_be_read_is_told_by_name(repo: Repo, monkeypatch: pyt
         repo.digest()
 
 
+def test_a_file_that_gives_fewer_bytes_than_its_size_is_read_again(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.read
+    cut: list[bytes] = []
+
+    def read(descriptor: int, size: int) -> bytes:
+        data = real(descriptor, size)
+        if data == b"read me\n" and not cut:
+            cut.append(data)
+            return b"read"
+        return data
+
+    monkeypatch.setattr(os, "read", read)
+    seen = repo.digest()
+    monkeypatch.undo()
+    assert cut
+    assert seen == repo.digest()
+
+
 def test_a_large_file_is_hashed_in_pieces(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.write("large", "0123456789" * 1000)
     whole = repo.digest()
-    monkeypatch.setattr(source_module, "_CHUNK_BYTES", 7)
+    monkeypatch.setattr(contents_module, "_CHUNK_BYTES", 7)
     assert repo.digest() == whole
 
 
