@@ -1,313 +1,271 @@
-"""Private copies of the source by digest, and the disposable trees made from them.
+"""Disposable copies of kept sources, for a command to run in, and what the command left behind there.
 
-A copy is ``.flow/copies/<hex>/``: ``manifest.json`` and ``tree/`` with the files and links of the digest. It appears
-whole or not at all. Its bytes are checked against its manifest whenever a tree is made from it, not when it is found.
-Pipes, sockets and devices of the source have no copy.
+A copy is laid out from the content store and from nothing else, each file's bytes checked against the digest while
+they are written: whatever happens to the workspace meanwhile, the command runs on exactly the source that its
+observation names. Files are written anew and never hard links, through which a command could write into the store.
 """
 
+import hashlib
 import os
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from flow_mcp.workspace.ignore import ignores
+from flow_mcp.workspace.keeping import adding
+from flow_mcp.workspace.line_endings import plain_form
+from flow_mcp.workspace.listing import check_path
+from flow_mcp.workspace.objects import Objects, digest_of
+from flow_mcp.workspace.paths import Descent, open_file, printable, raw_path, split, told
+from flow_mcp.workspace.settling import FILE_MODES, folders_above, salvaged
+from flow_mcp.workspace.source import LINK_PREFIX, Manifest, SourceEntry, seal
+from flow_mcp.workspace.sources import Damaged
+from flow_mcp.workspace.writer import CREATE_FLAGS, write_all
 
-from flow_mcp.domain.errors import BrokenWorld
-from flow_mcp.workspace.folders import (
-    PlantedLink,
-    fresh_folder,
-    private_folder,
-    read_private,
-    remove_at,
-    remove_tree,
-)
-from flow_mcp.workspace.git import GITLINK, LINK, Blobs, Repository, is_executable, open_repository
-from flow_mcp.workspace.listing import FILES_MAX, check_path
-from flow_mcp.workspace.paths import PATH_BYTES_MAX, Descent, open_folder, printable, raw_path, split, told
-from flow_mcp.workspace.records import Records
-from flow_mcp.workspace.source import (
-    VERSION,
-    Kind,
-    Manifest,
-    SourceEntry,
-    Total,
-    Unstable,
-    kept_paths,
-    link_entry,
-    seal,
-)
-from flow_mcp.workspace.tree import Committed, tree_of
-from flow_mcp.workspace.writer import copy_entry, copyable, new_file, new_link, write_all
+LEFT_MAX = 20
+LOOKED_AT_MAX = 2_000
+"""So many new names are asked of the ignore rules; what a command leaves beyond them is counted."""
 
-MANIFEST_BYTES_MAX = 512 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
+_LINK_BYTES_MAX = 64 * 1024
+_OWN = frozenset((b".flow", b".git"))
 
-_COPIES = "copies"
-_TEMPORARY = "tmp"
-_MANIFEST = "manifest.json"
-_TREE = "tree"
-_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+# Inode, mode, size, and the times of the last write and the last change: what every write moves.
+Mark = tuple[int, int, int, int, int]
 
 
-class Damaged(BrokenWorld):
-    """A private copy is missing, or is not what it was."""
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A source laid out in a folder.
 
-    def __init__(self, digest: str, what: str) -> None:
-        seen = f"The private copy of the source {digest[:80]!r} {what}."
-        super().__init__(seen, "Ask for the same again: Flow rebuilds it where it can, and says what to do where not.")
-        self.digest = digest
+    Attributes:
+        folder: where.
+        marks: how each file and link was left there, by raw path.
+        folders: raw paths of the source's empty folders and nested repositories.
+        names_workspace: whether a link of the source leads into the workspace by an absolute path.
+    """
+
+    folder: Path
+    marks: Mapping[bytes, Mark]
+    folders: frozenset[bytes]
+    names_workspace: bool
 
 
-class _Stored(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a command changed in its copy, beside what the ignore rules leave out.
 
-    version: Literal["ws-fp/4"]
-    digest: str
-    entries: tuple[tuple[str, Kind, bool, str], ...]
+    Attributes:
+        paths: ``changed``, ``removed`` or ``added`` and the path, at most 20; a new folder ends in a slash.
+        more: how many are not named.
+    """
+
+    paths: tuple[str, ...]
+    more: int
 
 
-def store_copy(root: Path, manifest: Manifest, private: Path) -> None:
-    """Keep a private copy of exactly the manifest's files; one that is there already stands.
+def merged(base: Manifest, other: Manifest, names: Iterable[str]) -> Manifest:
+    """Give a source with some of its paths as another one has them; a path that the other lacks is left out."""
+    taken = frozenset(names)
+    kept = [entry for entry in base.entries if entry.path not in taken]
+    return seal([*kept, *(entry for entry in other.entries if entry.path in taken)])
+
+
+def lay_out(private: Path, digest: str, manifest: Manifest, target: Path, *, used: Path | None = None) -> Copy:
+    """Write a manifest's files and links into an empty folder. Every file is as new as the copy.
+
+    Args:
+        private: the machine-private folder.
+        digest: of the kept source that is to blame where an object is missing or damaged.
+        manifest: what to write.
+        target: the folder.
+        used: an earlier copy, whose files are moved here where they are the same.
 
     Raises:
-        Unstable: where a file is no longer what the manifest says.
+        Damaged: where an object is missing, or its bytes are not what its name says. Every such object of the manifest
+            is taken away then, so that it is kept anew.
         Inaccessible: where something cannot be read or written.
-        PlantedLink: where a link stands in place of a private folder.
+        Forged: for a path that leaves the folder.
     """
-    if has_copy(private, manifest.digest):
-        return
-    with disposable(private) as folder:
-        tree = private_folder(folder, _TREE)
-        _reproduce(manifest, root, tree, Unstable)
-        _place(folder, manifest, private)
-
-
-def has_copy(private: Path, digest: str) -> bool:
-    """Tell whether a copy with this digest is at hand and its manifest is whole.
-
-    Raises:
-        Inaccessible: where it cannot be read.
-    """
-    try:
-        load_manifest(private, digest)
-    except Damaged:
-        return False
-    return True
-
-
-def load_manifest(private: Path, digest: str) -> Manifest:
-    """Read the manifest of a copy.
-
-    Raises:
-        Damaged: where there is none, or it does not have this digest.
-        Inaccessible: where it cannot be read.
-    """
-    folder = _copy_folder(private, digest)
-    try:
-        data = read_private(folder / _MANIFEST, bytes_max=MANIFEST_BYTES_MAX) or b""
-        stored = _Stored.model_validate_json(data)
-        manifest = seal(SourceEntry(*entry) for entry in stored.entries)
-    except (ValueError, PlantedLink) as error:
-        raise Damaged(digest, "has a manifest that cannot be read") from error
-    if manifest.digest != digest:
-        raise Damaged(digest, "has another source's manifest")
-    return manifest
-
-
-def discard_copy(private: Path, digest: str) -> None:
-    """Take away a copy that is damaged, so that it is made anew.
-
-    Raises:
-        Inaccessible: where it cannot be removed.
-    """
-    folder = _copy_folder(private, digest)
-    if folder is not None:
-        remove_tree(folder)
-
-
-def checkout_copy(private: Path, digest: str, target: Path) -> None:
-    """Make a tree of a copy's files and links in an empty or new folder; links stay links.
-
-    Raises:
-        Damaged: where the copy is missing, or a file in it is not what its manifest says.
-        Inaccessible: where something cannot be read or written.
-    """
-    manifest, folder = load_manifest(private, digest), _copy_folder(private, digest)
-    with told(target):
-        target.mkdir(exist_ok=True)
-    _reproduce(manifest, folder / _TREE, target, lambda path: Damaged(digest, f"is damaged at {path!r}"))
-
-
-def overlay_paths(root: Path, paths: Iterable[str], target: Path) -> None:
-    """Put the workspace's files and links of these names over a tree, and remove those that the workspace lacks.
-
-    Raises:
-        Inaccessible: where something cannot be read or written.
-        Forged: for a path that leaves the tree.
-    """
-    with told(target), Descent(root) as source, Descent(target) as tree:
-        for raw in sorted({raw_path(path) for path in paths}):
-            check_path(raw)
-            folder_path, name = split(raw)
-            origin = source.folder(folder_path)
-            if origin is not None and copyable(name, origin):
-                copy_entry(printable(raw), name, origin, tree.made(folder_path))
-            elif (place := tree.folder(folder_path)) is not None:
-                remove_at(name, place)
-
-
-def rebuild_from_commit(  # noqa: PLR0913, PLR0917 - the facts of an approval, each of its own kind
-    root: Path, commit: str, digest: str, private: Path, records: Records, artifacts: Sequence[str]
-) -> bool:
-    """Make the copy anew from git's objects; it is kept only if it has the digest.
-
-    Raises:
-        GitTrouble: where git does not end or floods.
-        Inaccessible: where something cannot be written.
-    """
-    repository = open_repository(root)
-    if has_copy(private, digest) or repository is None or _COMMIT.fullmatch(commit) is None:
-        return has_copy(private, digest)
-    tree = tree_of(repository, commit)
-    kept = frozenset[str]() if tree is None else kept_paths(tree, records, artifacts)
-    if tree is None or len(kept) > FILES_MAX:
-        return False
-    with disposable(private) as folder:
-        entries = _extracted([item for path, item in tree.items() if path in kept], private_folder(folder, _TREE))
-        manifest = None if entries is None else seal(entries)
-        if manifest is None or manifest.digest != digest:
-            return False
-        _place(folder, manifest, private)
-    return True
-
-
-@contextmanager
-def disposable(private: Path) -> Iterator[Path]:
-    """Lend an empty folder below ``.flow/tmp`` and remove it afterwards, whatever a command left in it.
-
-    Raises:
-        PlantedLink: where a link stands in place of a private folder.
-        Inaccessible: where it cannot be made.
-    """
-    with fresh_folder(private_folder(private, _TEMPORARY)) as folder:
-        yield folder
-
-
-def changed_paths(old: Manifest, new: Manifest) -> tuple[str, ...]:
-    """Give the paths whose kind, bytes or executable bit differ, those that came and those that went, in order."""
-    before, after = old.present(), new.present()
-    return tuple(sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path)))
-
-
-def _copy_folder(private: Path, digest: str) -> Path:
-    found = _DIGEST.fullmatch(digest)
-    folder = private / _COPIES / ("" if found is None else found[1])
-    parts = (private, folder.parent, folder, folder / _TREE)
-    if found is None or not all(path.is_dir() and not path.is_symlink() for path in parts):
-        raise Damaged(digest, "is not here")
-    return folder
-
-
-def _reproduce(manifest: Manifest, source: Path, target: Path, broken: Callable[[str], BrokenWorld]) -> None:
-    with told(source), Descent(source) as origin, Descent(target) as tree:
+    marks: dict[bytes, Mark] = {}
+    folders: set[bytes] = set()
+    back = False
+    tops = {os.fsencode(private.parent), os.fsencode(os.path.realpath(private.parent))}
+    with adding(private), told(target), Objects(private) as objects, Descent(target) as tree:
+        site = _Site(objects, tree)
+        moved = frozenset[bytes]() if used is None else salvaged(used, tree, manifest)
         for entry in manifest.entries:
             raw = raw_path(entry.path)
             check_path(raw)
-            folder_path, name = split(raw)
             if entry.kind in ("dir", "nested"):
                 tree.made(raw)
+                folders.add(raw)
             elif entry.kind in ("file", "link"):
-                folder = origin.folder(folder_path)
-                if folder is None or not copyable(name, folder):
-                    raise broken(entry.path)
-                if copy_entry(entry.path, name, folder, tree.made(folder_path)) != entry:
-                    raise broken(entry.path)
+                mark = site.laid(entry, raw, is_there=raw in moved)
+                if mark is None:
+                    _discard_damaged(objects, manifest)
+                    raise Damaged(digest, f"is damaged at {entry.path!r}")
+                marks[raw] = mark
+                back = back or (entry.kind == "link" and site.names_one_of(tops, raw))
+    return Copy(target, marks, frozenset(folders), back)
 
 
-def _place(folder: Path, manifest: Manifest, private: Path) -> None:
-    """Write the manifest beside a finished tree, and give both their name in one step."""
-    entries = tuple((entry.path, entry.kind, entry.executable, entry.digest) for entry in manifest.entries)
-    stored = _Stored(version=VERSION, digest=manifest.digest, entries=entries)
-    final = private_folder(private, _COPIES) / manifest.digest.removeprefix("sha256:")
-    with told(final):
-        with (folder / _MANIFEST).open("xb") as file:
-            file.write(stored.model_dump_json().encode())
-            file.flush()
-            os.fsync(file.fileno())
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """What a copy is made of: the store, and the folder."""
+
+    objects: Objects
+    tree: Descent
+
+    def laid(self, entry: SourceEntry, raw: bytes, *, is_there: bool) -> Mark | None:
+        """Write a file or a link that is not there yet; None where its object is missing or damaged."""
+        folder_path, name = split(raw)
+        folder = self.tree.made(folder_path)
+        if is_there:
+            os.utime(name, dir_fd=folder, follow_symlinks=False)
+        elif not (self._link(entry, folder, name) if entry.kind == "link" else self._file(entry, folder, name)):
+            return None
+        return _mark(name, folder)
+
+    def names_one_of(self, tops: AbstractSet[bytes], raw: bytes) -> bool:
+        """Say whether a link that was laid out names one of these folders, or what lies in it, by an absolute path."""
+        folder_path, name = split(raw)
+        target = os.readlink(name, dir_fd=self.tree.made(folder_path))
+        return any(target == top or target.startswith(top + b"/") for top in tops)
+
+    def _link(self, entry: SourceEntry, folder: int, name: bytes) -> bool:
+        data = self.objects.read(entry.stored, bytes_max=_LINK_BYTES_MAX)
+        if data is None or not data.startswith(LINK_PREFIX):
+            return False
+        os.symlink(data.removeprefix(LINK_PREFIX), name, dir_fd=folder)
+        return True
+
+    def _file(self, entry: SourceEntry, folder: int, name: bytes) -> bool:
+        source = self.objects.open(entry.stored)
+        if source is None:
+            return False
+        mode = FILE_MODES[entry.executable]
         try:
-            folder.rename(final)
-        except OSError:
-            # What is there already: a whole copy that another process placed, or one that is damaged.
-            if not has_copy(private, manifest.digest):
-                remove_tree(final)
-                folder.rename(final)
-    _sync(final.parent)
+            target = os.open(name, CREATE_FLAGS, mode, dir_fd=folder)
+            try:
+                os.fchmod(target, mode)
+                return _is_copied(source, target, entry)
+            finally:
+                os.close(target)
+        finally:
+            os.close(source)
 
 
-def _sync(folder: Path) -> None:
-    descriptor = open_folder(folder)
+def lend_times(copy: Copy, manifest: Manifest, origin: Path) -> Copy:
+    """Give files the time of the workspace's, so that a build that goes by times does as much work as it would there.
+
+    To be called after builds were lent. Only a file that holds the same bytes there lends its time, and only if it is
+    not touched meanwhile: with another one's time, what was built from that one would be taken for up to date.
+
+    Raises:
+        Inaccessible: where something cannot be read or written.
+    """
+    marks = dict(copy.marks)
+    with told(copy.folder), Descent(origin) as source, Descent(copy.folder) as tree:
+        for entry in manifest.entries:
+            raw = raw_path(entry.path)
+            folder_path, name = split(raw)
+            here = source.folder(folder_path) if entry.kind == "file" else None
+            there = None if here is None else tree.folder(folder_path)
+            found = None if here is None or there is None else _time_of(entry, name, here)
+            if found is not None and there is not None:
+                os.utime(name, ns=(found, found), dir_fd=there, follow_symlinks=False)
+                marks[raw] = _mark(name, there) or marks[raw]
+    return replace(copy, marks=marks)
+
+
+def _time_of(entry: SourceEntry, name: bytes, folder: int) -> int | None:
+    """Give the time of the last write of a workspace's file that holds an entry's bytes; None for any other."""
     try:
-        os.fsync(descriptor)
+        descriptor = open_file(name, folder)
+    except OSError:
+        return None
+    try:
+        before = os.fstat(descriptor)
+        same = stat.S_ISREG(before.st_mode) and digest_of(descriptor) == entry.stored
+        after = os.fstat(descriptor)
     finally:
         os.close(descriptor)
+    unmoved = (before.st_mtime_ns, before.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns)
+    return after.st_mtime_ns if same and unmoved else None
 
 
-def _extracted(items: Sequence[Committed], target: Path) -> list[SourceEntry] | None:
-    """Write a commit's files and links, and describe them; None where an object is missing or of a strange kind."""
-    by_home: dict[Repository, list[Committed]] = {}
-    entries: list[SourceEntry] = []
-    for item in items:
-        if item.mode == GITLINK:
-            kind: Kind = "nested" if item.boundary else "dir"
-            entries.append(SourceEntry(printable(item.raw), kind, executable=False, digest=""))
-        else:
-            by_home.setdefault(item.home, []).append(item)
-    with told(target), Descent(target) as tree:
-        for home, group in by_home.items():
-            written = _from_home(home, group, tree)
-            if written is None:
-                return None
-            entries.extend(written)
-        for entry in entries:
-            if entry.kind in ("dir", "nested"):
-                tree.made(raw_path(entry.path))
-    return entries
+def _is_copied(source: int, target: int, entry: SourceEntry) -> bool:
+    """Copy a file, and say whether its bytes are the entry's, as they lie there and with plain line feeds."""
+    total = hashlib.sha256()
+    pieces = _written(source, target, total)
+    same = plain_form(pieces, 0, None).digest == entry.digest if entry.raw else all(True for _ in pieces)
+    return same and f"sha256:{total.hexdigest()}" == entry.stored
 
 
-def _from_home(home: Repository, items: Sequence[Committed], tree: Descent) -> list[SourceEntry] | None:
-    entries: list[SourceEntry] = []
-    with home.blobs([item.object_id for item in items]) as blobs:
-        for item in items:
-            entry = _link_from(item, blobs, tree) if item.mode == LINK else _file_from(item, blobs, tree)
-            if entry is None:
-                return None
-            entries.append(entry)
-    return entries
+def _written(source: int, target: int, total: "hashlib._Hash") -> Iterator[bytes]:
+    while chunk := os.read(source, _CHUNK_BYTES):
+        total.update(chunk)
+        write_all(target, chunk)
+        yield chunk
 
 
-def _file_from(item: Committed, blobs: Blobs, tree: Descent) -> SourceEntry | None:
-    folder_path, name = split(item.raw)
-    total = Total(0, None)
-
-    def consume(data: bytes) -> None:
-        total.update(data)
-        write_all(descriptor, data)
-
-    executable = is_executable(item.mode)
-    with new_file(name, tree.made(folder_path), executable=executable) as descriptor:
-        whole = blobs.copy_next(consume, bytes_max=sys.maxsize)
-    return SourceEntry(printable(item.raw), "file", executable=executable, digest=total.digest()) if whole else None
+def _discard_damaged(objects: Objects, manifest: Manifest) -> None:
+    # All at once: after a power cut there can be many, and each would cost a check of its own.
+    for digest in {entry.stored for entry in manifest.entries if entry.kind in ("file", "link")}:
+        if not objects.is_whole(digest):
+            objects.discard(digest)
 
 
-def _link_from(item: Committed, blobs: Blobs, tree: Descent) -> SourceEntry | None:
-    folder_path, name = split(item.raw)
-    pieces: list[bytes] = []
-    whole = blobs.copy_next(pieces.append, bytes_max=PATH_BYTES_MAX)
-    target = b"".join(pieces)
-    if not whole or not target or b"\0" in target:
+def _stat(name: bytes, folder: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
         return None
-    new_link(target, name, tree.made(folder_path))
-    return link_entry(printable(item.raw), target)
+
+
+def _mark(name: bytes, folder: int | None) -> Mark | None:
+    found = None if folder is None else _stat(name, folder)
+    if found is None:
+        return None
+    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def left_behind(copy: Copy, inputs: Iterable[str]) -> Left:
+    """Name what a command changed, removed and added in its copy, beside inputs and what the ignore rules leave out.
+
+    Raises:
+        Inaccessible: where the copy cannot be read.
+    """
+    lent = {os.fsencode(name.strip("/")) for name in inputs}
+    known = {prefix for raw in (*copy.marks, *lent, *copy.folders) for prefix in folders_above(raw)} | copy.folders
+    found: list[str] = []
+    with told(copy.folder), Descent(copy.folder) as tree:
+        for raw, mark in copy.marks.items():
+            folder_path, name = split(raw)
+            now = _mark(name, tree.folder(folder_path))
+            if now != mark:
+                found.append(f"{'removed' if now is None else 'changed'} {printable(raw)}")
+        new = _new_names(tree, known, copy.marks.keys() | known | lent)
+        fresh = sorted(islice(new, LOOKED_AT_MAX))
+        more = sum(1 for _ in new)
+        kept = [(raw, is_folder) for raw, is_folder in fresh if not ignores(tree, raw, is_folder=is_folder)]
+    found += [f"added {printable(raw)}{'/' if is_folder else ''}" for raw, is_folder in kept]
+    return Left(tuple(found[:LEFT_MAX]), max(0, len(found) - LEFT_MAX) + more)
+
+
+def _new_names(tree: Descent, known: AbstractSet[bytes], spared: AbstractSet[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Give each other name in a folder that is known, and whether it is a folder."""
+    for base in sorted({b"", *known}):
+        folder = tree.folder(base)
+        if folder is None:
+            continue
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = os.fsencode(entry.name)
+                raw = base + b"/" + name if base else name
+                if raw not in spared and not (base == b"" and name in _OWN):
+                    yield raw, entry.is_dir(follow_symlinks=False)

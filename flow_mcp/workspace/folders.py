@@ -3,12 +3,11 @@
 import os
 import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from flow_mcp.domain.errors import BrokenWorld
-from flow_mcp.workspace.paths import FOLDER_FLAGS, READ_FLAGS, Inaccessible, inaccessible, open_folder, told
+from flow_mcp.workspace.paths import FOLDER_FLAGS, READ_FLAGS, inaccessible, open_folder, told
 
 PRIVATE_NAME = ".flow"
 PRIVATE_MODE = 0o700
@@ -57,22 +56,6 @@ def read_private(path: Path, *, bytes_max: int) -> bytes | None:
     if len(data) > bytes_max:
         raise PlantedLink(path)
     return data
-
-
-@contextmanager
-def fresh_folder(parent: Path) -> Iterator[Path]:
-    """Lend a new private folder, and remove it afterwards, unless it was renamed away.
-
-    What cannot be removed, because something still writes into it, stays for the next cleaning.
-    """
-    path = parent / secrets.token_hex(8)
-    with told(path):
-        path.mkdir(mode=PRIVATE_MODE)
-    try:
-        yield path
-    finally:
-        with suppress(Inaccessible):
-            remove_tree(path)
 
 
 def remove_tree(path: Path) -> None:

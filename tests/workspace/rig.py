@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from flow_mcp.workspace.disposal import disposable
 from flow_mcp.workspace.records import Records
 from flow_mcp.workspace.source import Manifest, SourceEntry, take_manifest
 
@@ -85,3 +86,10 @@ def same_times(path: Path) -> Iterator[None]:
     before = path.lstat()
     yield
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@contextmanager
+def roomed(private: Path) -> Iterator[Path]:
+    """Lend a folder for a copy."""
+    with disposable(private) as room:
+        yield room.folder

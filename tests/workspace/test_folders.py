@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flow_mcp.workspace.folders import PlantedLink, fresh_folder, private_folder, read_private, remove_tree
+from flow_mcp.workspace.folders import PlantedLink, private_folder, read_private, remove_tree
 from flow_mcp.workspace.paths import Inaccessible
 
 
@@ -44,23 +44,6 @@ def test_a_private_file_is_read_up_to_its_bound(tmp_path: Path) -> None:
     assert read_private(tmp_path / "file", bytes_max=4) == b"1234"
     with pytest.raises(PlantedLink):
         read_private(tmp_path / "file", bytes_max=3)
-
-
-def test_a_lent_folder_is_empty_private_and_gone_afterwards(tmp_path: Path) -> None:
-    with fresh_folder(tmp_path) as folder:
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert list(folder.iterdir()) == []
-        (folder / "file").write_text("")
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(KeyError), fresh_folder(tmp_path) as folder:
-        raise KeyError
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_lent_folder_that_was_renamed_away_stays(tmp_path: Path) -> None:
-    with fresh_folder(tmp_path) as folder:
-        folder.rename(tmp_path / "kept")
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
 def test_a_tree_goes_whatever_is_in_it_and_what_its_links_point_to_stays(tmp_path: Path) -> None:
@@ -107,7 +90,7 @@ def test_files_links_and_nothing_at_all_are_removed_alike(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_removed_is_told_or_left_for_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_removed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(_name: bytes, *, dir_fd: int) -> None:
         raise OSError(16, f"Device or resource busy {dir_fd}")
 
@@ -115,5 +98,3 @@ def test_what_cannot_be_removed_is_told_or_left_for_later(tmp_path: Path, monkey
     (tmp_path / "tree").mkdir()
     with pytest.raises(Inaccessible, match="busy"):
         remove_tree(tmp_path / "tree")
-    with fresh_folder(tmp_path):
-        pass
