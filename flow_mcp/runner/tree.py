@@ -4,15 +4,15 @@ A process belongs to the command when it is in the command's session or process 
 marker in the environment, or was seen to do so before. What can get away: a process that, before any look of Flow's,
 has cleared its environment, left the session and lost its parent; one that forks and exits faster than it is looked
 for; one of another user, which may not be signalled; and where there is no ``/proc``, whatever left the process group.
+Where the process that runs the command is a child subreaper, ``reaping`` knows better.
 """
 
 import os
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
-from typing import NamedTuple
+
+from flow_mcp.runner.table import Process, Table
 
 SWEEP_S_MAX = 2.0
 _ROUND_S = 0.005
@@ -20,58 +20,41 @@ _UNSURE_S_MAX = 0.25
 _KERNEL_THREADS_PARENT = 2
 
 
-class Process(NamedTuple):
-    """One line of the process table. ``started`` tells a process from a later one with its number."""
+class Marked:
+    """The processes that bear a word in their marker, and what descends from them.
 
-    pid: int
-    started: int
-    state: str
-    parent: int
-    group: int
-    session: int
+    Attributes:
+        seen: the numbers and starts of all that were ever found.
+    """
 
-
-class Tree:
-    """The processes of one command. Its leader must not be reaped while the tree is in use."""
-
-    def __init__(self, leader: int, marker: str, proc: Path) -> None:
-        """Take the leader of a new session.
+    def __init__(self, token: str, table: Table, spared: frozenset[int]) -> None:
+        """Take the word.
 
         Args:
-            leader: its process id, which is its session's and group's too.
-            marker: text that stands in the environment of its descendants only.
-            proc: where the process table is.
+            token: a whole word of the marker of those meant.
+            table: where processes are looked up.
+            spared: numbers that are never meant.
         """
-        self._leader = leader
-        self._marker = marker.encode()
-        self._proc = proc
+        self.seen: set[tuple[int, int]] = set()
+        self._token = token.encode()
+        self._table = table
+        self._spared = spared
         self._known: dict[int, int] = {}
         self._is_unsure = False
-        found = self._read(leader)
-        self._started = 0 if found is None else found.started
-
-    def remember(self) -> None:
-        """Note the living descendants, so that they are found after they lost their parent. Costs their number."""
-        waiting = [self._leader]
-        while waiting:
-            children = self._children(waiting.pop())
-            for child in set(children) - set(self._known):
-                found = self._read(child)
-                if found is not None:
-                    self._known[child] = found.started
-            waiting += children
 
     def send(self, number: int) -> int:
-        """Send a signal to the whole tree, and say how many processes beside the leader were alive in it."""
+        """Send a signal to all of them, and say how many there were."""
         members = self.members()
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._leader, number)
+        self._send_at_once(number)
         for process in members:
             self._send_to(process, number)
         return len(members)
 
+    def _send_at_once(self, number: int) -> None:
+        """Send it to what takes one call; nothing is known of that here."""
+
     def end(self) -> None:
-        """Kill until nothing of the tree is left; give up after ``SWEEP_S_MAX``."""
+        """Kill until nothing of them is left; give up after ``SWEEP_S_MAX``."""
         begun_s = time.monotonic()
         while self._is_worth_a_round(self.send(signal.SIGKILL), time.monotonic() - begun_s):
             time.sleep(_ROUND_S)
@@ -80,59 +63,88 @@ class Tree:
         return spent_s < (SWEEP_S_MAX if alive else _UNSURE_S_MAX if self._is_unsure else 0)
 
     def members(self) -> list[Process]:
-        """Find the living processes of the tree, the leader left out. Costs a look at every process there is."""
+        """Find the living ones. Costs a look at every process there is."""
         self._is_unsure = False
-        # A descendant is never older than its ancestor.
-        young = (process for process in self._table() if process.started >= self._started)
-        table = {process.pid: process for process in young if process.state not in "ZX"}
+        table = {one.pid: one for one in self._table.everyone() if one.is_alive and self._may_be_one(one)}
         self._known = {pid: born for pid, born in self._known.items() if pid in table and table[pid].started == born}
-        grown = {process.pid for process in table.values() if self._is_marked(process)} | set(self._known)
-        mine = {self._leader}
+        grown = {process.pid for process in table.values() if self._is_one(process)} | set(self._known)
+        found = self._roots()
         while grown:
-            mine |= grown
-            grown = {process.pid for process in table.values() if process.parent in mine} - mine
-        members = [table[pid] for pid in mine - {self._leader}]
+            found |= grown
+            grown = {process.pid for process in table.values() if process.parent in found} - found
+        members = [table[pid] for pid in found - self._roots()]
         self._known |= {process.pid: process.started for process in members}
+        self.seen |= {(process.pid, process.started) for process in members}
         return members
 
-    def _is_marked(self, process: Process) -> bool:
-        if self._leader in {process.session, process.group}:
-            return True
-        try:
-            found = (self._proc / str(process.pid) / "environ").read_bytes()
-        except OSError:  # gone, or another user's
-            return False
-        # A process has no environment for a moment while it becomes another program.
-        self._is_unsure = self._is_unsure or (not found and process.parent != _KERNEL_THREADS_PARENT)
-        return self._marker in found
+    def _roots(self) -> set[int]:
+        return set()
+
+    def _may_be_one(self, process: Process) -> bool:
+        return process.pid not in self._spared
+
+    def _is_one(self, process: Process) -> bool:
+        words = self._table.words(process.pid)
+        self._is_unsure = self._is_unsure or (words is None and process.parent != _KERNEL_THREADS_PARENT)
+        return words is not None and self._token in words
 
     def _send_to(self, process: Process, number: int) -> None:
         # Its number can only have passed to another process if all numbers went round since the line before.
-        found = self._read(process.pid)
+        found = self._table.read(process.pid)
         if found is not None and found.started == process.started:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process.pid, number)
 
-    def _table(self) -> Iterator[Process]:
-        with suppress(OSError):
-            for entry in self._proc.iterdir():
-                found = self._read(int(entry.name)) if entry.name.isdecimal() else None
+
+class Tree(Marked):
+    """The processes of one command beside its leader, which must not be reaped while the tree is in use.
+
+    Attributes:
+        cpu_s: processor seconds of what was reaped of it.
+        peak_memory_bytes: the largest resident set of one of its processes that was seen, the leader's included.
+    """
+
+    def __init__(self, leader: int, token: str, table: Table) -> None:
+        """Take the leader of a new session.
+
+        Args:
+            leader: its process id, which is its session's and group's too.
+            token: a word that stands in the marker of its descendants only.
+            table: where processes are looked up.
+        """
+        super().__init__(token, table, frozenset())
+        self._leader = leader
+        found = table.read(leader)
+        self._started = 0 if found is None else found.started
+        self.cpu_s = 0.0
+        self.peak_memory_bytes = 0
+
+    def look(self) -> None:
+        """Note the living descendants and their memory, so that they are found after they lost their parent.
+
+        Costs their number.
+        """
+        waiting = [self._leader]
+        while waiting:
+            pid = waiting.pop()
+            self.peak_memory_bytes = max(self.peak_memory_bytes, self._table.peak_memory_bytes(pid))
+            children = self._table.children(pid)
+            for child in set(children) - set(self._known):
+                found = self._table.read(child)
                 if found is not None:
-                    yield found
+                    self._known[child] = found.started
+            waiting += children
 
-    def _read(self, pid: int) -> Process | None:
-        try:
-            line = (self._proc / str(pid) / "stat").read_text("ascii", "replace")
-        except OSError:
-            return None
-        # The name in brackets is the program's choice and may hold anything, brackets too.
-        fields = line.rpartition(")")[2].split()
-        state, parent, group, session = fields[:4]
-        return Process(pid, int(fields[19]), state, int(parent), int(group), int(session))
+    def _send_at_once(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._leader, number)
 
-    def _children(self, pid: int) -> list[int]:
-        found: list[int] = []
-        with suppress(OSError):
-            for task in (self._proc / str(pid) / "task").iterdir():
-                found += [int(child) for child in (task / "children").read_text("ascii").split()]
-        return found
+    def _roots(self) -> set[int]:
+        return {self._leader}
+
+    def _may_be_one(self, process: Process) -> bool:
+        # A descendant is never older than its ancestor.
+        return process.started >= self._started
+
+    def _is_one(self, process: Process) -> bool:
+        return self._leader in {process.session, process.group} or super()._is_one(process)

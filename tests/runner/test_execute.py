@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import os
-import re
 import secrets
 import shlex
 import stat
@@ -89,8 +88,29 @@ def test_the_command_sees_the_orders_environment_and_a_marker(make_order: MakeOr
     assert names - by_bash == (set(order.environment) | {MARKER}) - by_bash
 
 
-def test_the_marker_of_an_outer_check_is_kept_beside_the_own_one(run: Run) -> None:
-    assert re.fullmatch(r"outer:[0-9a-f]{32}\n", run(f"echo ${MARKER}", more={MARKER: "outer"}).tail)
+def test_the_marker_of_an_outer_check_is_kept_beside_the_orders_own_token(make_order: MakeOrder) -> None:
+    order = make_order(f"echo ${MARKER}", more={MARKER: "outer"})
+    assert execute(order, threading.Event(), _ignore).tail == f"outer:{order.token}\n"
+
+
+def test_an_argument_list_reaches_its_program_as_it_is_without_a_shell(make_order: MakeOrder) -> None:
+    script = "import os, sys; print(sys.argv[1:], os.getsid(0) == os.getpid())"
+    seen = execute(make_order((sys.executable, "-c", script, "$HOME", "a b", "")), threading.Event(), _ignore)
+    assert seen.tail == "['$HOME', 'a b', ''] True\n"
+
+
+def test_an_argument_lists_program_is_looked_for_on_the_orders_path(make_order: MakeOrder) -> None:
+    order = make_order(("tool", "x"))
+    tool = order.folder / "tool"
+    tool.write_text("#!/bin/sh\necho found $1; exit 7\n")
+    tool.chmod(0o755)
+    seen = execute(make_order(("tool", "x"), more={"PATH": str(order.folder)}), threading.Event(), _ignore)
+    assert (seen.exit_code, seen.tail) == (7, "found x\n")
+
+
+def test_an_argument_lists_tree_is_ended_at_a_time_out(make_order: MakeOrder) -> None:
+    order = make_order(("bash", "-c", "sleep 600 | sleep 600"), timeout_s=0.2)
+    assert execute(order, threading.Event(), _ignore).ended == "timed-out"
 
 
 def test_a_descriptor_of_the_server_does_not_reach_the_command(run: Run) -> None:
@@ -177,6 +197,21 @@ def test_a_system_without_proc_still_ends_the_process_group(
     assert (seen.ended, seen.complete) == ("timed-out", True)
 
 
+_LOADED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import flow_mcp.runner.execute, flow_mcp.runner.lost
+print(*sorted(name for name in sys.modules if name.partition(".")[0] not in sys.stdlib_module_names))
+"""
+
+
+def test_a_process_that_only_executes_loads_nothing_but_the_runner_and_its_error() -> None:
+    root = Path(process.__file__).parents[2]
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", _LOADED, root], capture_output=True, text=True, check=True)
+    loaded = [name for name in done.stdout.split() if not name.startswith("flow_mcp.runner")]
+    assert loaded == ["__main__", "flow_mcp", "flow_mcp.domain", "flow_mcp.domain.errors"]
+
+
 # What cannot be started.
 
 
@@ -232,6 +267,29 @@ def test_a_link_of_the_workspace_to_the_real_bash_is_not_used_either(tmp_path: P
     assert process.find_bash(f"{tmp_path}{os.pathsep}{os.environ['PATH']}", tmp_path) == real
 
 
+def test_no_bash_is_taken_from_any_folder_that_the_order_names(make_order: MakeOrder, tmp_path: Path) -> None:
+    workspace = tmp_path / "original"
+    (workspace / "bin").mkdir(parents=True)
+    planted = workspace / "bin" / "bash"
+    planted.write_text("#!/bin/sh\necho planted\n")
+    planted.chmod(0o755)
+    more = {"PATH": f"{planted.parent}{os.pathsep}{os.environ['PATH']}"}
+    assert execute(make_order("echo real", more=more), threading.Event(), _ignore).tail == "planted\n"
+    order = make_order("echo real", more=more, outside=(tmp_path / "other", workspace))
+    assert execute(order, threading.Event(), _ignore).tail == "real\n"
+
+
+@pytest.mark.parametrize("mode", [None, 0o644, 0o755], ids=["absent", "not executable", "of no known format"])
+def test_a_program_that_cannot_be_executed_is_named(make_order: MakeOrder, mode: int | None) -> None:
+    order = make_order(("./tool",))
+    if mode is not None:
+        (order.folder / "tool").write_bytes(b"\0\0\0\0")
+        (order.folder / "tool").chmod(mode)
+    with pytest.raises(BrokenWorld, match=r"its program, \./tool, was not found, or it cannot be executed"):
+        execute(order, threading.Event(), _ignore)
+    assert not order.output_path.exists()
+
+
 def test_a_platform_without_a_shell_is_refused_in_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_IS_POSIX", False)
     with pytest.raises(BrokenWorld, match="cannot be executed on this platform yet"):
@@ -243,10 +301,11 @@ import os, signal, sys, threading
 from pathlib import Path
 from flow_mcp.domain.errors import BrokenWorld
 from flow_mcp.runner.execute import execute
-from flow_mcp.runner.order import Order
+from flow_mcp.runner.order import Order, new_token
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 folder = Path(sys.argv[1])
-order = Order("true", folder, 9, dict(os.environ), folder / "output", 1, 1)
+order = Order("true", folder, 9, dict(os.environ), folder / "output", 1, 1,
+    network="host", token=new_token(), outside=(), ends_with_runner=False)
 try:
     execute(order, threading.Event(), print)
 except BrokenWorld as error:
@@ -401,6 +460,22 @@ def test_a_listener_that_fails_leaves_no_process(make_order: MakeOrder) -> None:
         os.kill(pids[0], 0)
 
 
+def test_a_command_that_may_not_be_signalled_does_not_hang_the_runner(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pid_path = tmp_path / "workspace" / "pid"
+    with monkeypatch.context() as forbidden:
+        forbidden.setattr(process, "END_S_MAX", 0.1)
+        forbidden.setattr(execute_module, "GRACE_S", 0.1)
+        forbidden.setattr(execute_module, "DRAIN_S_MAX", 0.1)
+        forbidden.setattr(os, "killpg", lambda _pid, _number: None)
+        seen = run("echo $$ > pid; exec sleep 600", timeout_s=0.5)
+    pid = int(pid_path.read_text())
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    assert (seen.ended, seen.exit_code, seen.signal, seen.complete) == ("timed-out", None, None, False)
+
+
 @_ON_LINUX
 def test_200_runs_leave_no_descriptor_and_no_zombie(run: Run) -> None:
     run("true")
@@ -420,10 +495,11 @@ _PEAK = """
 import os, resource, sys, threading
 from pathlib import Path
 from flow_mcp.runner.execute import execute
-from flow_mcp.runner.order import Order
+from flow_mcp.runner.order import Order, new_token
 folder = Path(sys.argv[1])
 def peak(size, name):
-    order = Order(f"head -c {size} /dev/zero", folder, 600, dict(os.environ), folder / name, 1 << 20, 1 << 16)
+    order = Order(f"head -c {size} /dev/zero", folder, 600, dict(os.environ), folder / name, 1 << 20, 1 << 16,
+        network="host", token=new_token(), outside=(), ends_with_runner=False)
     seen = execute(order, threading.Event(), lambda pid: None)
     assert seen.output_bytes == size and seen.exit_code == 0 and not seen.complete
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, seen.duration_s

@@ -1,6 +1,10 @@
-"""What of the server's environment reaches a command."""
+"""What an order holds, and what of the server's environment reaches a command."""
 
-from flow_mcp.runner.order import ALLOWED_BY_DEFAULT, MARKER, environment
+from pathlib import Path
+
+import pytest
+
+from flow_mcp.runner.order import ALLOWED_BY_DEFAULT, MARKER, Order, environment, is_token, new_token
 
 _SECRET_OR_STEERING = (
     "GITHUB_TOKEN",
@@ -44,3 +48,25 @@ def test_no_secret_and_nothing_that_steers_a_test_runner_is_allowed_by_default()
 
 def test_the_marker_of_an_outer_check_passes_through() -> None:
     assert environment({MARKER: "outer"}, ALLOWED_BY_DEFAULT)[MARKER] == "outer"
+
+
+def _order(run: str | tuple[str, ...], token: str) -> Order:
+    return Order(run, Path(), 1, {}, Path("output"), 1, 1, "deny", token, outside=(), ends_with_runner=False)
+
+
+def test_every_new_token_is_another_and_can_be_a_word_of_a_marker() -> None:
+    tokens = {new_token() for _ in range(100)}
+    assert len(tokens) == 100
+    assert all(is_token(token) for token in tokens)
+
+
+@pytest.mark.parametrize("word", ["", "a:b", "a b", "a\n", "a=b", "\u00e9"])
+def test_a_word_that_a_marker_cannot_hold_is_no_token(word: str) -> None:
+    assert not is_token(word)
+    with pytest.raises(AssertionError, match="a token is one word"):
+        _order("true", word)
+
+
+def test_an_argument_list_without_a_program_is_no_order() -> None:
+    with pytest.raises(AssertionError, match="begins with a program"):
+        _order((), "word")

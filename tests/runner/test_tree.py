@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 
 from flow_mcp.runner import tree as tree_module
+from flow_mcp.runner.table import Table
 from flow_mcp.runner.tree import Tree
 
 _LEADER = 100
 
 
 def _put(proc: Path, pid: int, **unusual: int | str) -> None:
-    line = {"parent": 1, "session": 1, "name": "x", "started": 5, "state": "S"} | unusual
+    line = {"parent": 1, "session": 1, "name": "x", "started": 5, "state": "S", "threads": 1} | unusual
     folder = proc / str(pid)
     (folder / "task" / str(pid)).mkdir(parents=True, exist_ok=True)
-    fields = [line["state"], line["parent"], line["session"], line["session"], *["0"] * 15, line["started"], "0"]
+    place = [line["state"], line["parent"], line["session"], line["session"]]
+    fields = [*place, *["0"] * 13, line["threads"], "0", line["started"], "0"]
     (folder / "stat").write_text(f"{pid} ({line['name']}) {' '.join(map(str, fields))}\n")
     (folder / "environ").write_bytes(b"PATH=/bin\0")
     (folder / "task" / str(pid) / "children").write_text("")
@@ -43,34 +45,46 @@ def test_session_descent_and_marker_make_a_member(proc: Path) -> None:
     _put(proc, 6)
     (proc / "6" / "environ").write_bytes(b"A=1\0FLOW_CHECK=outer:abc\0")
     _put(proc, 7, parent=6, session=7)
-    assert _pids(Tree(_LEADER, "abc", proc)) == {3, 4, 5, 6, 7}
+    assert _pids(Tree(_LEADER, "abc", Table(proc))) == {3, 4, 5, 6, 7}
+
+
+@pytest.mark.parametrize("variable", ["FLOW_CHECK=xabc", "FLOW_CHECK=abcd:x", "OTHER=abc", "XFLOW_CHECK=abc"])
+def test_only_a_whole_word_of_the_marker_makes_a_member(proc: Path, variable: str) -> None:
+    _put(proc, 6)
+    (proc / "6" / "environ").write_bytes(b"A=1\0" + variable.encode() + b"\0")
+    assert _pids(Tree(_LEADER, "abc", Table(proc))) == set()
 
 
 def test_a_programs_name_cannot_forge_its_place_in_the_tree(proc: Path) -> None:
     _put(proc, 8, name=f"x) S 1 {_LEADER} {_LEADER} {'9 ' * 20}(")
-    assert _pids(Tree(_LEADER, "abc", proc)) == set()
+    assert _pids(Tree(_LEADER, "abc", Table(proc))) == set()
 
 
 def test_the_dead_are_no_members(proc: Path) -> None:
     _put(proc, 9, session=_LEADER, state="Z")
     _put(proc, 10, session=_LEADER, state="X")
-    assert _pids(Tree(_LEADER, "abc", proc)) == set()
+    assert _pids(Tree(_LEADER, "abc", Table(proc))) == set()
+
+
+def test_who_has_lost_only_its_first_thread_is_alive(proc: Path) -> None:
+    _put(proc, 9, session=_LEADER, state="Z", threads=2)
+    assert _pids(Tree(_LEADER, "abc", Table(proc))) == {9}
 
 
 def test_a_child_is_remembered_when_it_has_lost_its_parent(proc: Path) -> None:
-    tree = Tree(_LEADER, "abc", proc)
+    tree = Tree(_LEADER, "abc", Table(proc))
     _put(proc, 11, parent=_LEADER, session=11)
     _put(proc, 12, parent=11, session=12)
     (proc / str(_LEADER) / "task" / str(_LEADER) / "children").write_text("11 404 ")
     (proc / "11" / "task" / "11" / "children").write_text("12 ")
-    tree.remember()
+    tree.look()
     _put(proc, 11, parent=1, session=11)
     _put(proc, 12, parent=1, session=12)
     assert _pids(tree) == {11, 12}
 
 
 def test_a_later_process_with_a_remembered_number_is_left_alone(proc: Path) -> None:
-    tree = Tree(_LEADER, "abc", proc)
+    tree = Tree(_LEADER, "abc", Table(proc))
     _put(proc, 13, parent=_LEADER, session=13, started=5)
     assert _pids(tree) == {13}
     _put(proc, 13, parent=1, session=13, started=6)
@@ -81,7 +95,7 @@ def test_a_process_whose_environment_may_not_be_read_is_judged_by_the_rest(proc:
     _put(proc, 14)
     (proc / "14" / "environ").unlink()
     (proc / "14" / "environ").mkdir()
-    assert _pids(Tree(_LEADER, "abc", proc)) == set()
+    assert _pids(Tree(_LEADER, "abc", Table(proc))) == set()
 
 
 def test_no_signal_goes_to_a_number_that_passed_to_another_process(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +103,7 @@ def test_no_signal_goes_to_a_number_that_passed_to_another_process(proc: Path, m
     monkeypatch.setattr(os, "kill", lambda pid, _number: signalled.append(pid))
     _put(proc, 19, session=_LEADER)
     _put(proc, 20, session=_LEADER)
-    tree = Tree(_LEADER, "abc", proc)
+    tree = Tree(_LEADER, "abc", Table(proc))
     found = tree.members()
     _put(proc, 19, session=_LEADER, started=6)
     for process in found:
@@ -99,7 +113,7 @@ def test_no_signal_goes_to_a_number_that_passed_to_another_process(proc: Path, m
 
 def test_a_process_older_than_the_command_is_not_its(proc: Path) -> None:
     _put(proc, 16, session=_LEADER, started=4)
-    assert _pids(Tree(_LEADER, "abc", proc)) == set()
+    assert _pids(Tree(_LEADER, "abc", Table(proc))) == set()
 
 
 def test_a_process_without_an_environment_is_looked_at_again(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +129,7 @@ def test_a_process_without_an_environment_is_looked_at_again(proc: Path, monkeyp
     monkeypatch.setattr(os, "killpg", lambda _pid, _number: None)
     monkeypatch.setattr(os, "kill", end)
     monkeypatch.setattr(time, "sleep", lambda _seconds: environ.write_bytes(b"FLOW_CHECK=abc\0"))
-    Tree(_LEADER, "abc", proc).end()
+    Tree(_LEADER, "abc", Table(proc)).end()
     assert killed == [17]
 
 
@@ -131,7 +145,7 @@ def test_a_process_that_never_has_an_environment_is_not_looked_at_for_ever(
     (proc / "18" / "environ").write_bytes(b"")
     looks: list[int] = []
     monkeypatch.setattr(os, "killpg", lambda pid, _number: looks.append(pid))
-    Tree(_LEADER, "abc", proc).end()
+    Tree(_LEADER, "abc", Table(proc)).end()
     assert (len(looks) > 1) == is_looked_at_again
 
 
@@ -141,5 +155,5 @@ def test_a_tree_that_cannot_be_ended_is_given_up_after_a_while(proc: Path, monke
     monkeypatch.setattr(os, "kill", lambda _pid, _number: None)
     _put(proc, 15, session=_LEADER)
     begun_s = time.monotonic()
-    Tree(_LEADER, "abc", proc).end()
+    Tree(_LEADER, "abc", Table(proc)).end()
     assert 0.05 <= time.monotonic() - begun_s < 30
