@@ -104,7 +104,17 @@ class ProofFacts(Closed):
 
 
 class Observation(Closed):
-    """What the runner or the host saw of one command. The model has no way to supply any of it."""
+    """What the runner or the host saw of one command. The model has no way to supply any of it.
+
+    Attributes:
+        in_place: why the command ran in the workspace itself; absent where it ran in a copy of ``source``.
+        inputs: ignored folders that its copy was lent.
+        shared_inputs: those that were links into the workspace, so that what was written there stays.
+        left: what the command changed in its copy beside ignored files: changed, removed or added, and the path.
+        duration_ms: how long the command ran, a note for people as the next two are.
+        cpu_ms: processor time of its whole tree.
+        peak_memory_bytes: largest resident set of any one of its processes, where that could be seen.
+    """
 
     id: Line
     scope: Scope
@@ -125,6 +135,13 @@ class Observation(Closed):
     proof: ProofFacts | None = None
     ineligible: Ineligible | None = None
     drifted: tuple[Line, ...] = ()
+    in_place: Line | None = None
+    inputs: tuple[Line, ...] | None = None
+    shared_inputs: tuple[Line, ...] | None = None
+    left: tuple[Line, ...] | None = None
+    duration_ms: int | None = None
+    cpu_ms: int | None = None
+    peak_memory_bytes: int | None = None
     started_revision: int
     revision: int
 

@@ -3,8 +3,10 @@
 import os
 import threading
 from pathlib import Path
+from types import FrameType
 
 from flow_mcp.store.files import open_kept, prepare_private
+from flow_mcp.workspace.folders import remove_tree
 
 _SUFFIX = ".cancel"
 
@@ -30,9 +32,13 @@ class Cancels:
         return Cancel(self._folder / f"{plan_id}.{check_id}{_SUFFIX}")
 
     def clear(self) -> None:
-        """Forget every request. Whoever calls holds the slot, so that no check runs that one could be meant for."""
+        """Forget every request. Whoever calls holds the slot, so that no check runs that one could be meant for.
+
+        Raises:
+            Inaccessible: where one cannot be removed.
+        """
         for path in self._folder.glob(f"*{_SUFFIX}"):
-            path.unlink(missing_ok=True)
+            remove_tree(path)
 
 
 class Cancel(threading.Event):
@@ -42,7 +48,21 @@ class Cancel(threading.Event):
         """Look at a path."""
         super().__init__()
         self._path = path
+        self._is_signalled = False
+        self._slot: int | None = None
+
+    def hold(self, slot: int) -> None:
+        """Be set too once the file behind this descriptor is removed."""
+        self._slot = slot
+
+    def on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        """Be set by a signal; two at once would wait for each other in ``set``."""
+        self._is_signalled = True
 
     def is_set(self) -> bool:
         """Say whether the check is to end."""
-        return super().is_set() or os.path.lexists(self._path)
+        return self._is_signalled or super().is_set() or os.path.lexists(self._path) or self._is_nameless()
+
+    def _is_nameless(self) -> bool:
+        """Say whether the slot that is held was removed: another check may begin then, and nobody finds this one."""
+        return self._slot is not None and os.fstat(self._slot).st_nlink == 0

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from flow_mcp.domain.commands import KINDS, Ask, CheckEnd, PlanApprove, PlanSave, ResealDocument
+from flow_mcp.domain.commands import KINDS, Ask, CheckEnd, CheckStart, PlanApprove, PlanSave, ResealDocument
 from flow_mcp.domain.decide import decide
 from flow_mcp.domain.decision import Accepted, Facts, Moment, Refused, call, person
 from flow_mcp.domain.errors import BrokenWorld
@@ -20,7 +20,16 @@ from flow_mcp.engine.cancels import Cancels
 from flow_mcp.engine.folder import Debts, Folder, choose, read_folder, unreadable_debt
 from flow_mcp.engine.gather import AtHand, Gathered, Workspace, at_hand, gather, keep_copy
 from flow_mcp.engine.page import write_page
-from flow_mcp.engine.request import input_of, is_blind, looked_at, new_lines, rests_on_copy, slug
+from flow_mcp.engine.request import (
+    input_of,
+    is_blind,
+    is_last_word,
+    looked_at,
+    may_lack_copy,
+    new_lines,
+    rests_on_copy,
+    slug,
+)
 from flow_mcp.engine.resealing import beyond_reseal, edited, whole_digest
 from flow_mcp.engine.sizes import fitted
 from flow_mcp.engine.slot import CheckSlot
@@ -30,6 +39,7 @@ from flow_mcp.store.documents import PlansFolder, Stored, rendered
 from flow_mcp.store.files import prepare_private
 from flow_mcp.store.lock import WorkspaceLock
 from flow_mcp.store.sidecars import Lines
+from flow_mcp.workspace.entries import Unstable
 from flow_mcp.workspace.platform import this_platform
 from flow_mcp.workspace.records import Records
 from flow_mcp.workspace.root import worktree_id
@@ -109,7 +119,12 @@ class Engine:
     def pending(self, plan_id: str | None) -> tuple[Document, bool] | Refused:
         """Give a document, and whether its pending check has lost its runner; quick enough to ask again and again."""
         held = choose(read_folder(self.plans), self.worktree, plan_id, None, "")
-        return held if isinstance(held, Refused) else (held.document, self._is_lost(held.document, alone=False))
+        if isinstance(held, Refused) or not self._is_lost(held.document, alone=False):
+            return held if isinstance(held, Refused) else (held.document, False)
+        # A check that ended since the document was read was recorded before its runner gave the slot back.
+        again = choose(read_folder(self.plans), self.worktree, held.document.plan_id, None, "")
+        lost = held.document.pending
+        return again if isinstance(again, Refused) else (again.document, again.document.pending == lost)
 
     def ask(self, ask: Ask, asked: Asked, *, alone: bool = False) -> Done | Refused:
         """Decide one request and save what follows (rows write.*).
@@ -140,7 +155,8 @@ class Engine:
         if isinstance(before, Refused):
             return before
         plan = ask.plan if isinstance(ask, PlanSave) else before.document.plan
-        seen = None if is_blind(ask) else self._seen(folder, before.document, plan)
+        anew = is_last_word(ask, before.document)
+        seen = None if is_blind(ask) else self._seen(folder, before.document, plan, anew=anew)
         looked = replace(_BLINDLY, alone=alone)
         if not is_blind(ask):
             looked = self._looked(folder, before.document, seen, alone=alone)
@@ -167,9 +183,9 @@ class Engine:
                 raise hidden
         return held
 
-    def _seen(self, folder: Folder, document: Document, plan: Plan | None) -> Gathered | None:
+    def _seen(self, folder: Folder, document: Document, plan: Plan | None, *, anew: bool = False) -> Gathered | None:
         """Look at the source the way a plan asks."""
-        return None if plan is None else gather(self.space, self._records(folder, document), document, plan)
+        return None if plan is None else gather(self.space, self._records(folder, document), document, plan, anew=anew)
 
     def _looked(self, folder: Folder, document: Document, seen: Gathered | None, *, alone: bool) -> _Looked:
         manifest = None if seen is None else seen.manifest
@@ -193,7 +209,15 @@ class Engine:
         trial = self._stale(asked, before.document) or decide(before.document, ask, facts, _TRIAL, self.book)
         if isinstance(trial, Refused):
             return False
-        keep_copy(self.space, looked.seen.manifest)
+        try:
+            keep_copy(self.space, looked.seen.manifest, pinned=not isinstance(ask, CheckStart))
+        except Unstable:
+            # Something was remembered of a file that is not so any more: it is read the next time.
+            self.space.memory.forget()
+            raise
+        except BrokenWorld:
+            if not may_lack_copy(ask):
+                raise
         return True
 
     def _stale(self, asked: Asked, document: Document) -> Refused | None:
@@ -213,12 +237,14 @@ class Engine:
             return decision
         if not looked.kept:
             return None
-        done = self._saved(ask, asked, decision, facts, moment)
-        if isinstance(done, Refused):
-            return done
+        saved = self._saved(ask, asked, decision, facts, moment)
+        if isinstance(saved, Refused):
+            return saved
+        document, operation = saved
         if held.document.pending is not None and not isinstance(ask, CheckEnd) and not facts.check_lost:
-            self._cancel(done.document, held.document.pending.id)
-        return replace(done, seen=looked.seen)
+            self._cancel(document, held.document.pending.id)
+        step = next_step(document, self._facts_after(folder, document, facts), self.book)
+        return Done(document, operation.answer, step, operation.id, replayed=False, seen=looked.seen)
 
     def _cancel(self, document: Document, check_id: str) -> None:
         """End the command of a check that was settled while it runs; what it would say now is dropped."""
@@ -226,7 +252,9 @@ class Engine:
             with suppress(BrokenWorld):  # the document is saved; the command then ends by itself
                 self.cancels.request(document.plan_id, check_id)
 
-    def _saved(self, ask: Ask, asked: Asked, accepted: Accepted, facts: Facts, moment: Moment) -> Done | Refused:
+    def _saved(
+        self, ask: Ask, asked: Asked, accepted: Accepted, facts: Facts, moment: Moment
+    ) -> tuple[Document, Operation] | Refused:
         operation = Operation(
             id=asked.operation_id or f"op-{moment.fresh}-{accepted.document.revision}",
             kind=KINDS[type(ask)],
@@ -248,8 +276,21 @@ class Engine:
         self._whole(ask, document, lines, data)
         self.plans.save(document, lines, data)
         write_page(self.space.root / self.space.plans, document, lines)
-        step = next_step(document, replace(facts, check_lost=False), self.book)
-        return Done(document, operation.answer, step, operation.id, replayed=False, seen=None)
+        return document, operation
+
+    def _facts_after(self, folder: Folder, document: Document, facts: Facts) -> Facts:
+        """Give the facts as they are once a request was accepted: what was missing may have been kept for it.
+
+        Where nothing was missing nothing is looked at again.
+        """
+        after = replace(facts, check_lost=False)
+        if facts.source is None or (facts.copy_present and facts.start_present):
+            return after
+        with suppress(BrokenWorld):  # the document is saved, and the next call looks again
+            looked = self._looked(folder, document, self._seen(folder, document, document.plan), alone=False)
+            source = None if looked.seen is None else looked.seen.facts
+            after = replace(after, source=source, copy_present=looked.hands.copy, start_present=looked.hands.start)
+        return after
 
     def _whole(self, ask: Ask, document: Document, lines: Lines, data: bytes) -> None:
         """Ask the whole schema and every invariant of what is about to be written (row write.whole-schema)."""

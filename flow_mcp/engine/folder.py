@@ -11,6 +11,7 @@ from flow_mcp.domain.history import inherited_findings, live_findings
 from flow_mcp.domain.listing import listing_of
 from flow_mcp.domain.model import blank
 from flow_mcp.domain.plan import Inherited, KeptCases, Plan
+from flow_mcp.engine.restoring import fitting
 from flow_mcp.store.documents import Damaged, PlansFolder, Stored, is_plan_id
 from flow_mcp.store.sidecars import Lines
 
@@ -37,14 +38,16 @@ def read_folder(plans: PlansFolder) -> Folder:
     """Load every document of the folder; one that is damaged hides no other."""
     found = plans.load_all()
     stored = {name: held for name, held in found.items() if isinstance(held, Stored)}
-    return Folder(stored, {name: held for name, held in found.items() if isinstance(held, BrokenWorld)})
+    damaged = {name: held for name, held in found.items() if isinstance(held, BrokenWorld)}
+    return Folder(stored, fitting(plans.folder, damaged))
 
 
 def choose(folder: Folder, worktree: str, plan_id: str | None, ask: Ask | None, fresh_id: str) -> Stored | Refused:
     """Find the document that a request means.
 
-    Without a plan id: the open plan that this worktree drives, else the only open one, else the last one closed;
-    a save then starts a new document.
+    Without a plan id: the open plan that this worktree drives, else the only open one; where none is open, one that
+    cannot be read speaks before any that is closed, since it may be the open one. Else it is the last one closed. A
+    save then starts a new document.
 
     Raises:
         BrokenWorld: where the document that is meant cannot be loaded.
@@ -58,11 +61,11 @@ def choose(folder: Folder, worktree: str, plan_id: str | None, ask: Ask | None, 
         seen = f"Several plans are open: {', '.join(found)}."
         remedy = call("status", {"plan_id": found[0]}, (), "Name the one you mean as plan_id.")
         return Refused("plan.one-open", seen, remedy, retryable=False)
-    closed = [held for held in folder.stored.values() if held.document.closure is not None]
-    if isinstance(ask, PlanSave) or not (closed or folder.damaged):
+    if isinstance(ask, PlanSave) or not (folder.stored or folder.damaged):
         return _fresh(fresh_id, worktree)
-    if not closed:
+    if folder.damaged:
         raise next(iter(folder.damaged.values()))
+    closed = folder.stored.values()
     return max(closed, key=lambda held: held.document.operations[-1].at)
 
 
@@ -95,7 +98,10 @@ def unreadable_debt(folder: Folder, besides: str) -> BrokenWorld | None:
         for digest in held.lost():
             seen = f"it owes the list {digest}, whose file beside it is missing or was edited."
             return Damaged(
-                held.document.plan_id, "shape", seen, "Restore the file from git; it is named like the plan."
+                held.document.plan_id,
+                "shape",
+                seen,
+                "Restore the file, from git where git has it; it is named like the plan.",
             )
     return None
 

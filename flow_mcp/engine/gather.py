@@ -1,6 +1,7 @@
 """Facts about the workspace, gathered before the lock is taken and bound to what they were gathered for."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,12 +11,14 @@ from flow_mcp.domain.model import Approval, Document
 from flow_mcp.domain.plan import Plan
 from flow_mcp.engine.shelf import Shelf
 from flow_mcp.workspace import facts as workspace_facts
-from flow_mcp.workspace.copies import changed_paths, rebuild_from_commit, store_copy
 from flow_mcp.workspace.facts import Globs
+from flow_mcp.workspace.memory import Memory
 from flow_mcp.workspace.overlap import is_literal
 from flow_mcp.workspace.patterns import DEFAULT_PROTECTED, GLOBS_MAX, TEST_CONFIGURATION, matches, safe_glob
+from flow_mcp.workspace.pins import pin
 from flow_mcp.workspace.records import Records
 from flow_mcp.workspace.source import Manifest
+from flow_mcp.workspace.sources import changed_paths, rebuild_from_commit, store_copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +29,17 @@ class Workspace:
         root: the workspace root.
         plans: the plans folder, relative to it.
         shelf: what is known of the private copies.
+        memory: what is known of the source.
     """
 
     root: Path
     plans: str
     shelf: Shelf = field(default_factory=Shelf, compare=False, repr=False)
+    memory: Memory = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Remember nothing of the source yet."""
+        object.__setattr__(self, "memory", Memory(self.private))
 
     @property
     def private(self) -> Path:
@@ -51,24 +60,32 @@ class Gathered:
         return self.seen.manifest
 
 
-def gather(space: Workspace, records: Records, document: Document, plan: Plan) -> Gathered:
-    """Look at the source the way a plan asks: its frozen files, artifacts, inputs and targets."""
+def gather(space: Workspace, records: Records, document: Document, plan: Plan, *, anew: bool) -> Gathered:
+    """Look at the source the way a plan asks: its frozen files, artifacts, inputs and targets.
+
+    ``anew`` reads every file, whatever is remembered of it: the last word on a source rests on no hint. What is
+    remembered afterwards is what was read then, so that the next look does not contradict it.
+    """
+    if anew:
+        space.memory.forget()
     refused: list[HiddenPath] = []
     globs = Globs(
-        protected=_usable(DEFAULT_PROTECTED if plan.protected is None else plan.protected, refused),
-        targets=_usable([target for feature in plan.features for target in feature.targets], refused),
-        inputs=_usable(plan.inputs, refused),
-        artifacts=_usable(plan.artifacts, refused),
+        protected=usable(DEFAULT_PROTECTED if plan.protected is None else plan.protected, refused),
+        targets=usable([target for feature in plan.features for target in feature.targets], refused),
+        inputs=usable(plan.inputs, refused),
+        artifacts=usable(plan.artifacts, refused),
     )
-    seen = workspace_facts.gather(space.root, records, globs)
+    seen = workspace_facts.gather(space.root, records, globs, space.memory)
     changed = _changed(space, document, seen.manifest)
     source = SourceFacts(
         digest=seen.manifest.digest,
         commit=seen.commit if seen.clean else None,
         protected={**seen.protected, **_inherited(plan, seen.manifest)},
-        verifiers=tuple(sorted(matches(DEFAULT_PROTECTED, seen.manifest.present()))),
+        verifiers=seen.verifiers,
         protected_dirty=seen.protected_dirty if (space.root / ".git").exists() else (),
-        test_configuration=_new_configuration(space, document, seen.test_configuration),
+        test_configuration=_in_force(
+            _new_configuration(space, document, seen.test_configuration), _frozen(space, document, globs, seen)
+        ),
         changed=changed,
         outside=_outside(document, changed),
         hidden=(*refused, *seen.hidden),
@@ -83,7 +100,7 @@ def _inherited(plan: Plan, now: Manifest) -> dict[str, str]:
     return {path: present[path].digest for path in sorted(paths & present.keys())}
 
 
-def _usable(globs: Sequence[str], refused: list[HiddenPath]) -> tuple[str, ...]:
+def usable(globs: Sequence[str], refused: list[HiddenPath]) -> tuple[str, ...]:
     """Leave out the globs that cannot be matched, and say why: a plan with one of them is not saved."""
     found: list[str] = []
     for glob in globs[:GLOBS_MAX]:
@@ -109,11 +126,11 @@ def _changed(space: Workspace, document: Document, now: Manifest) -> tuple[str, 
 def _outside(document: Document, changed: tuple[str, ...]) -> tuple[str, ...]:
     run, plan = active_run(document), document.plan
     feature = None if run is None or plan is None else plan.feature(run.feature_id)
-    inside = frozenset(changed) if feature is None else matches([_anchored(glob) for glob in feature.targets], changed)
+    inside = frozenset(changed) if feature is None else matches([anchored(glob) for glob in feature.targets], changed)
     return tuple(path for path in changed if path not in inside)
 
 
-def _anchored(target: str) -> str:
+def anchored(target: str) -> str:
     """Take a target without a wildcard for the one path that it spells, and not for every file of its name."""
     return f"/{target}" if is_literal(target) and not target.startswith("/") else target
 
@@ -129,9 +146,30 @@ def _new_configuration(space: Workspace, document: Document, now: Mapping[str, s
     return {path: digest for path, digest in now.items() if known.get(path) != digest} | gone
 
 
-def keep_copy(space: Workspace, manifest: Manifest) -> None:
-    """Keep a private copy of the source as it is."""
+def _frozen(space: Workspace, document: Document, globs: Globs, seen: workspace_facts.Gathered) -> set[str]:
+    """Name the protected files, those of the approved source that are gone among them."""
+    given = approval(document)
+    approved = None if given is None else _kept(space, given.source)
+    gone = frozenset[str]() if approved is None else matches(globs.protected, approved.present())
+    return {*seen.protected, *gone}
+
+
+def _in_force(configuration: Mapping[str, str], frozen: AbstractSet[str]) -> dict[str, str]:
+    """Keep the configuration that steers a frozen test: what lies in its folder or in one above it."""
+    folders = {path.rpartition("/")[0] for path in frozen}
+    above = {
+        "/".join(parts[:depth])
+        for parts in (folder.split("/") for folder in folders)
+        for depth in range(len(parts) + 1)
+    }
+    return {path: digest for path, digest in configuration.items() if path.rpartition("/")[0] in above}
+
+
+def keep_copy(space: Workspace, manifest: Manifest, *, pinned: bool) -> None:
+    """Keep a private copy of the source as it is; ``pinned`` holds it even while no document names it."""
     store_copy(space.root, manifest, space.private)
+    if pinned:
+        pin(space.private, manifest.digest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Run one pending check the way its scope asks, and say what was seen."""
 
 import os
-import threading
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -10,36 +11,27 @@ from flow_mcp.domain.errors import BrokenWorld
 from flow_mcp.domain.history import approval
 from flow_mcp.domain.model import (
     DeclaredCase,
-    Document,
     Ineligible,
     Observation,
-    PendingCheck,
     ProofFacts,
     Report,
     Sandbox,
+    Scope,
 )
-from flow_mcp.domain.plan import Command, Plan
-from flow_mcp.engine.gather import Workspace
+from flow_mcp.domain.plan import Plan
+from flow_mcp.engine.job import Job, Seen
+from flow_mcp.engine.placing import Site, copied, current, translated
 from flow_mcp.evidence.failure import classify
 from flow_mcp.evidence.report_file import prepare_report
 from flow_mcp.evidence.reports import ReportReading, find_case, read_report
 from flow_mcp.runner.execute import Outcome, execute
-from flow_mcp.runner.order import ALLOWED_BY_DEFAULT, Order, environment
-from flow_mcp.workspace.copies import (
-    Damaged,
-    changed_paths,
-    checkout_copy,
-    discard_copy,
-    disposable,
-    load_manifest,
-    overlay_paths,
-    store_copy,
-)
-from flow_mcp.workspace.inputs import link_inputs
+from flow_mcp.runner.order import Order
+from flow_mcp.workspace.copies import merged
 from flow_mcp.workspace.patterns import DEFAULT_PROTECTED, TEST_FILES, matches
 from flow_mcp.workspace.platform import this_platform
-from flow_mcp.workspace.records import Records
 from flow_mcp.workspace.source import Manifest, take_manifest
+from flow_mcp.workspace.sources import Damaged, changed_paths, discard_broken, load_manifest
+from flow_mcp.workspace.workplaces import workplaces
 
 OUTPUT_BYTES_MAX = 10 * 1024 * 1024
 TAIL_BYTES_MAX = 64 * 1024
@@ -47,6 +39,7 @@ DRIFTED_MAX = 20
 REASON_CHARACTERS_MAX = 500
 
 _SANDBOX = Sandbox(tier="none", reason="this version runs commands without containment")
+_APART = frozenset({"baseline", "proof"})
 _WHY_INELIGIBLE: dict[str, Ineligible] = {
     "timed-out": "timed-out",
     "cancelled": "cancelled",
@@ -55,57 +48,16 @@ _WHY_INELIGIBLE: dict[str, Ineligible] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One check to run.
-
-    Attributes:
-        space: the workspace.
-        records: the files of the plans folder that are no part of the source.
-        document: the plan's document when the check began.
-        pending: the check.
-        asked: the source as it was when the check was asked for, which it is bound to; None where it is not known.
-        allowed: names of variables that commands may get beside the usual ones.
-        output: the file that keeps the output.
-        cancel: set to end the whole tree.
-    """
-
-    space: Workspace
-    records: Records
-    document: Document
-    pending: PendingCheck
-    asked: Manifest | None
-    allowed: tuple[str, ...]
-    output: Path
-    cancel: threading.Event
-
-    @property
-    def plan(self) -> Plan:
-        """The approved plan."""
-        assert self.document.plan is not None, "a check belongs to a plan"  # noqa: S101 - a broken program
-        return self.document.plan
-
-    @property
-    def command(self) -> Command:
-        """The listed command."""
-        found = self.plan.command(self.pending.command)
-        assert found is not None, "observe.listed-only asked for a listed command"  # noqa: S101 - a broken program
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What came of one check: the observation, the passing cases, and the output's end for the caller."""
-
-    observation: Observation
-    passing: tuple[str, ...]
-    tail: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Ran:
     outcome: Outcome
     reading: ReportReading | None
-    path_dependent: bool = False
+    site: Site
+    left: tuple[str, ...] = ()
+
+    @property
+    def path_dependent(self) -> bool:
+        """Whether what ran may have been the workspace's source, through an input that leads back."""
+        return self.site.lent.leads_back
 
 
 def observe(job: Job) -> Seen:
@@ -115,37 +67,56 @@ def observe(job: Job) -> Seen:
             return _baseline(job)
         if job.pending.scope == "proof":
             return _proof(job)
-        return _in_place(job)
+        return _current(job)
     except Damaged as error:
-        # Set aside, so that the next look rebuilds it or asks for another approval (row run.facts-present).
-        discard_copy(job.space.private, error.digest)
+        # What is not whole is set aside: the next look rebuilds it or asks for another approval (run.facts-present).
+        given = approval(job.document)
+        approved = () if given is None else (given.source,)
+        discard_broken(job.space.private, {error.digest, job.pending.source, *approved})
         return _not_run(job, f"{error.seen} {error.remedy}")
     except BrokenWorld as error:
         return _not_run(job, f"{error.seen} {error.remedy}")
 
 
-def _run(job: Job, folder: Path) -> _Ran:
-    command = job.command
+def _run(job: Job, site: Site) -> _Ran:
+    command, root = job.command, job.space.root
+    made_ns: int | None = None
     if command.report is not None:
-        prepare_report(folder, command.report)
+        prepare_report(site.folder, command.report)
+        if site.copy is not None:
+            # By the clock of the copy's own file system, in a folder that was made for this execution.
+            made_ns = (site.folder / command.report).parent.stat().st_mtime_ns
     order = Order(
         run=command.run,
-        folder=folder,
+        folder=site.folder,
         timeout_s=float(command.timeout_s),
-        environment=environment(os.environ, (*ALLOWED_BY_DEFAULT, *job.allowed)),
+        environment=translated(job.environment, root, site.folder),
         output_path=job.output,
         output_bytes_max=OUTPUT_BYTES_MAX,
         tail_bytes_max=TAIL_BYTES_MAX,
+        network=command.network,
+        token=job.token,
+        outside=(root,),
+        ends_with_runner=job.alone,
     )
     outcome = execute(order, job.cancel, lambda _pid: None)
-    reading = None if command.report is None else read_report(folder, command.report, outcome.started_ns)
-    return _Ran(outcome, reading)
+    started_ns = outcome.started_ns if made_ns is None else made_ns
+    reading = None if command.report is None else read_report(site.folder, command.report, started_ns)
+    return _Ran(outcome, reading, site, site.left())
 
 
-def _in_place(job: Job) -> Seen:
-    before = _manifest(job)
-    ran = _run(job, job.space.root)
-    return _unmoved(job, _seen(job, ran), before)
+def _current(job: Job) -> Seen:
+    """Run the command on the check's own source.
+
+    Where what ran may have been the workspace's, in place or through an input that leads back, the workspace must hold
+    that source before and after.
+    """
+    with current(job) as site:
+        watched = site.copy is None or site.lent.leads_back
+        before = _manifest(job) if watched else None
+        ran = _run(job, site)
+    seen = _seen(job, ran)
+    return seen if before is None else _unmoved(job, seen, before)
 
 
 def _unmoved(job: Job, seen: Seen, before: Manifest) -> Seen:
@@ -153,11 +124,17 @@ def _unmoved(job: Job, seen: Seen, before: Manifest) -> Seen:
     after, bound = _manifest(job), job.pending.source
     if before.digest == bound == after.digest:
         return seen
-    origin = job.asked or before
+    origin = _asked(job) or before
     drifted = sorted({*changed_paths(origin, before), *changed_paths(origin, after)})[:DRIFTED_MAX]
     ineligible = seen.observation.ineligible or "source-drift"
     told = seen.observation.model_copy(update={"ineligible": ineligible, "drifted": tuple(drifted)})
     return replace(seen, observation=told)
+
+
+def _asked(job: Job) -> Manifest | None:
+    with suppress(Damaged):
+        return load_manifest(job.space.private, job.pending.source)
+    return None
 
 
 def _manifest(job: Job) -> Manifest:
@@ -165,35 +142,33 @@ def _manifest(job: Job) -> Manifest:
 
 
 def _baseline(job: Job) -> Seen:
-    return _seen(job, _in_copy(job, job.pending.source, ()))
+    source = job.pending.source
+    return _seen(job, _in_copy(job, source, load_manifest(job.space.private, source)))
 
 
-def _in_copy(job: Job, source: str, tests: tuple[str, ...]) -> _Ran:
-    """Run the command in a disposable copy of a kept source, with today's files of some names over it."""
-    with disposable(job.space.private) as folder:
-        checkout_copy(job.space.private, source, folder)
-        overlay_paths(job.space.root, tests, folder)
-        dependent = link_inputs(job.space.root, job.plan.inputs, folder)
-        return replace(_run(job, folder), path_dependent=dependent)
+def _in_copy(job: Job, digest: str, manifest: Manifest, *, is_current: bool = False) -> _Ran:
+    """Run the command in a disposable copy of a kept source."""
+    with copied(job, digest, manifest, is_current=is_current) as site:
+        return _run(job, site)
 
 
 def _proof(job: Job) -> Seen:
-    given = approval(job.document)
+    given, private = approval(job.document), job.space.private
     assert given is not None, "a check belongs to an approved plan"  # noqa: S101 - a broken program
-    approved, now = load_manifest(job.space.private, given.source), _manifest(job)
+    approved, now = load_manifest(private, given.source), load_manifest(private, job.pending.source)
     tests = _test_files(job.plan, approved, now)
-    ran = _in_copy(job, given.source, tests)
+    ran = _in_copy(job, given.source, merged(approved, now, tests))
     outcome = _proof_outcome(job, ran)
     facts = ProofFacts(
         approved=given.source,
         outcome=outcome,
         tests_changed=bool(set(tests) & set(changed_paths(approved, now))),
-        control=_control(job, given.source, now) if outcome == "uncollected" else None,
+        control=_control(job, approved, now) if outcome == "uncollected" else None,
     )
     seen = _seen(job, ran)
     cancelled = "cancelled" if job.cancel.is_set() else None
     told = {"proof": facts, "ineligible": seen.observation.ineligible or cancelled}
-    return _unmoved(job, replace(seen, observation=seen.observation.model_copy(update=told)), now)
+    return replace(seen, observation=seen.observation.model_copy(update=told))
 
 
 def _test_files(plan: Plan, approved: Manifest, now: Manifest) -> tuple[str, ...]:
@@ -234,23 +209,22 @@ def _proof_outcome(job: Job, ran: _Ran) -> ProofOutcome:
     return "passed" if found == "passed" else "failed"
 
 
-def _control(job: Job, approved: str, now: Manifest) -> Control:
+def _control(job: Job, approved: Manifest, now: Manifest) -> Control:
     """Say whether the command works at all: on the approved source with the approved tests it ends by itself.
 
     A command that names a test file which was not there then cannot; it must pass in a copy of today's source.
     """
-    before = _ended_as(job, approved, "before")
+    before = _ended_as(job, approved)
     if before != "usage":
         return before
-    store_copy(job.space.root, now, job.space.private)
     own = replace(job, output=job.output.with_suffix(".after.log"))
-    ran = _in_copy(own, now.digest, ())
+    ran = _in_copy(own, now.digest, now, is_current=True)
     return "passed-with-change" if _classified(own, ran) == "passed" else "usage"
 
 
-def _ended_as(job: Job, source: str, name: str) -> Control:
-    own = replace(job, output=job.output.with_suffix(f".{name}.log"))
-    ran = _in_copy(own, source, ())
+def _ended_as(job: Job, source: Manifest) -> Control:
+    own = replace(job, output=job.output.with_suffix(".before.log"))
+    ran = _in_copy(own, source.digest, source)
     if ran.outcome.ended != "exited":
         return "timed-out" if ran.outcome.ended == "timed-out" else "no-result"
     kind = _KINDS[_classified(own, ran)]
@@ -261,7 +235,7 @@ def _seen(job: Job, ran: _Ran) -> Seen:
     outcome, reading = ran.outcome, ran.reading
     passing = (
         ()
-        if reading is None or ran.path_dependent
+        if reading is None or (ran.path_dependent and job.pending.scope in _APART)
         else tuple(sorted(c for c, said in reading.cases.items() if said == "passed"))
     )
     observation = Observation(
@@ -278,16 +252,23 @@ def _seen(job: Job, ran: _Ran) -> Seen:
         source=job.pending.source,
         report=_report(job, reading),
         sandbox=_SANDBOX,
-        ineligible=_why_ineligible(ran),
+        ineligible=_why_ineligible(job.pending.scope, ran),
+        in_place=None if ran.site.why_in_place is None else _plain(job, ran.site.why_in_place),
+        inputs=ran.site.lent.names or None,
+        shared_inputs=ran.site.lent.shared or None,
+        left=tuple(_plain(job, one) for one in ran.left) or None,
+        duration_ms=round(outcome.duration_s * 1000),
+        cpu_ms=round(outcome.cpu_s * 1000),
+        peak_memory_bytes=outcome.peak_memory_bytes,
         started_revision=0,
         revision=0,
     )
     return Seen(observation, passing, outcome.tail)
 
 
-def _why_ineligible(ran: _Ran) -> Ineligible | None:
+def _why_ineligible(scope: Scope, ran: _Ran) -> Ineligible | None:
     outcome = ran.outcome
-    if ran.path_dependent:
+    if ran.path_dependent and scope in _APART:
         return "path-dependent"
     if outcome.ended in _WHY_INELIGIBLE:
         return _WHY_INELIGIBLE[outcome.ended]
@@ -337,8 +318,20 @@ def _not_run(job: Job, why: str) -> Seen:
 def _plain(job: Job, why: str) -> str:
     """Put a reason on one line, without the workspace's own path: a document holds no absolute one."""
     for root in (str(job.space.root), os.path.realpath(job.space.root)):
-        why = why.replace(f"{root}{os.sep}", "").replace(root, ".")
-    return " ".join(why.split())[:REASON_CHARACTERS_MAX]
+        for spelt in (root, repr(root)[1:-1]):
+            why = why.replace(f"{spelt}{os.sep}", "").replace(spelt, ".")
+    for place in (*workplaces(job.space.root), Path(tempfile.gettempdir()), _home()):
+        for spelt in (str(place), repr(str(place))[1:-1]):
+            why = why.replace(spelt, "~") if len(spelt) > 1 else why
+    shown = "".join(char if char.isprintable() else " " for char in why)
+    return " ".join(shown.split())[:REASON_CHARACTERS_MAX]
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(os.sep)
 
 
 def without_report(seen: Seen) -> Seen:

@@ -4,17 +4,20 @@ from flow_mcp.domain.commands import (
     KINDS,
     Ask,
     CheckEnd,
+    CheckStart,
     Close,
     PlanApprove,
     PlanDeny,
     PlanSave,
     ResealDocument,
+    ReviewStart,
+    ReviewSubmit,
     RunReset,
     RunStart,
 )
 from flow_mcp.domain.decision import Facts
 from flow_mcp.domain.digest import digest_json
-from flow_mcp.domain.history import active_run
+from flow_mcp.domain.history import active_run, derived_kind
 from flow_mcp.domain.listing import manifest_lines
 from flow_mcp.domain.model import Document
 from flow_mcp.engine.asked import Asked
@@ -27,9 +30,27 @@ def is_blind(ask: Ask) -> bool:
     return isinstance(ask, _BLIND) or (isinstance(ask, Close) and ask.kind in {"deferred", "abandoned"})
 
 
+def is_last_word(ask: Ask, document: Document) -> bool:
+    """Say whether a request settles what the goal is judged on: approving, the final review, and closing."""
+    run = active_run(document)
+    if isinstance(ask, ReviewStart):
+        return run is not None and derived_kind(document, run.feature_id) == "final"
+    if isinstance(ask, ReviewSubmit):
+        return run is not None and run.review is not None and run.review.kind == "final"
+    return isinstance(ask, PlanApprove | Close)
+
+
 def rests_on_copy(ask: Ask) -> bool:
     """Say whether the document will rest on a private copy of the source as it is now."""
-    return isinstance(ask, PlanApprove | RunStart) or (isinstance(ask, RunReset) and ask.next_feature_id is not None)
+    if isinstance(ask, CheckStart):
+        return ask.scope != "baseline"
+    starts = isinstance(ask, RunReset) and ask.next_feature_id is not None
+    return starts or isinstance(ask, PlanApprove | RunStart | ReviewStart)
+
+
+def may_lack_copy(ask: Ask) -> bool:
+    """Say whether a request goes on where its copy cannot be kept: such a check runs in place, and says so."""
+    return isinstance(ask, CheckStart) and ask.scope != "proof"
 
 
 def input_of(ask: Ask, asked: Asked) -> str:

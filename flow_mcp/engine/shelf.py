@@ -6,13 +6,13 @@ from collections import OrderedDict
 from pathlib import Path
 
 from flow_mcp.store.marks import Mark
-from flow_mcp.workspace.copies import Damaged, load_manifest
 from flow_mcp.workspace.source import Manifest
+from flow_mcp.workspace.sources import Damaged, load_manifest, manifest_path
 
 KEPT_MAX = 4
 """The manifests of the approval, of the run's start and of the source now, and one to spare."""
 
-# A copy's folder, as `workspace.copies` lays it out; whatever it holds there is asked again when this changes.
+# A manifest's file and the folders above it; what it says is asked again when this changes.
 _Seen = tuple[Mark, tuple[tuple[int, int, int], ...]]
 
 
@@ -53,10 +53,12 @@ class Shelf:
 
 
 def _seen(private: Path, digest: str) -> _Seen | None:
-    folder = private / "copies" / digest.removeprefix("sha256:")
+    path = manifest_path(private, digest)
+    if path is None:
+        return None
     try:
-        folders = [path.lstat() for path in (private, folder.parent, folder, folder / "tree")]
-        mark = Mark.of((folder / "manifest.json").lstat())
-    except (OSError, ValueError):  # ValueError: a digest that is no file name
+        folders = [folder.lstat() for folder in (private, path.parent)]
+        mark = Mark.of(path.lstat())
+    except OSError:
         return None
     return mark, tuple((info.st_dev, info.st_ino, info.st_mode) for info in folders)

@@ -2,8 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from flow_mcp.store.files import open_kept
@@ -15,6 +14,24 @@ TRIES = 20
 PROBE_S = 0.01
 
 
+class Held:
+    """The slot, taken; it is given back by whoever holds it last."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Hold it by an open descriptor, which another process may be handed too."""
+        self.descriptor = descriptor
+
+    def give_back(self) -> None:
+        """Let the next check begin."""
+        # Said aloud: a program that is being started right now still has a copy of the descriptor.
+        fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+        os.close(self.descriptor)
+
+    def let_go(self) -> None:
+        """Leave it to the process that was handed the descriptor."""
+        os.close(self.descriptor)
+
+
 class CheckSlot:
     """The one place for a running check."""
 
@@ -22,22 +39,21 @@ class CheckSlot:
         """Name the private folder."""
         self._private = private
 
-    @contextmanager
-    def taken(self) -> Iterator[bool]:
-        """Hold the slot; gives False where another check has it."""
-        descriptor = open_kept(self._private, "check.lock")
-        try:
-            yield _try(descriptor, fcntl.LOCK_EX, TRIES)
-        finally:
-            _give_back(descriptor)
+    def take(self) -> Held | None:
+        """Take the slot; None where another check has it."""
+        held = Held(open_kept(self._private, "check.lock"))
+        if _try(held.descriptor, fcntl.LOCK_EX, TRIES):
+            return held
+        held.let_go()
+        return None
 
     def is_taken(self) -> bool:
         """Say whether a live process holds the slot."""
-        descriptor = open_kept(self._private, "check.lock")
+        held = Held(open_kept(self._private, "check.lock"))
         try:
-            return not _try(descriptor, fcntl.LOCK_SH, 1)
+            return not _try(held.descriptor, fcntl.LOCK_SH, 1)
         finally:
-            _give_back(descriptor)
+            held.give_back()
 
 
 def _try(descriptor: int, mode: int, tries: int) -> bool:
@@ -50,9 +66,3 @@ def _try(descriptor: int, mode: int, tries: int) -> bool:
         else:
             return True
     return False
-
-
-def _give_back(descriptor: int) -> None:
-    # Said aloud: a program that is being started right now still has a copy of the descriptor.
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)

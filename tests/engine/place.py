@@ -1,6 +1,8 @@
 """A real workspace to drive the engine in: a git repository whose test runner is a quick shell script."""
 
+import hashlib
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -94,6 +96,10 @@ class Place:
         self.engine = self.another()
         self.checks = Checks(self.engine)
 
+    def settled(self) -> None:
+        """Wait until no check has the slot."""
+        until(lambda: not self.engine.slot.is_taken())
+
     def another(self) -> Engine:
         """Give a second engine on the same workspace, as another process would have."""
         return Engine(Workspace(self.root, "plans"), settings(**self.policy), self.book)
@@ -136,6 +142,30 @@ class Place:
         """Give every file of the plans folder."""
         folder = self.root / "plans"
         return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
+
+    def kept_sources(self) -> set[str]:
+        """Name the sources that are kept, by the digits of their digests."""
+        folder = self.root / ".flow" / "sources"
+        return {path.stem for path in folder.iterdir()} if folder.is_dir() else set()
+
+    def forget_sources(self, *digests: str) -> None:
+        """Lose kept sources, all of them where none is named."""
+        folder = self.root / ".flow" / "sources"
+        for digest in digests:
+            (folder / f"{digest.removeprefix('sha256:')}.json").unlink()
+        if not digests:
+            shutil.rmtree(folder)
+
+    def kept_object(self, text: str) -> Path:
+        """Give the file of the content store that holds a text."""
+        name = hashlib.sha256(text.encode()).hexdigest()
+        return self.root / ".flow" / "objects" / name[:2] / name[2:]
+
+    def damage(self, text: str) -> None:
+        """Write other bytes over what the content store keeps of a text."""
+        path = self.kept_object(text)
+        path.chmod(0o600)
+        path.write_text("edited\n")
 
     def state(self, plan_id: str | None = None) -> State:
         """Read the goal."""
@@ -252,10 +282,10 @@ class Hold:
 
 def until(is_true: Callable[[], object]) -> None:
     """Wait for something to be true."""
-    deadline_s = time.monotonic() + 60
+    deadline_s = time.monotonic() + 30
     while not is_true():
         assert time.monotonic() < deadline_s, "it never came true"
-        time.sleep(0.02)
+        time.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:

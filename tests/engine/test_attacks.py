@@ -1,6 +1,5 @@
 """Lies that once got through: each is a test of its whole kind."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -63,7 +62,7 @@ def test_a_lost_copy_is_not_replaced_by_a_caller(headless: Place) -> None:
     headless.write("greeting.txt", "hello you\n")
     headless.done(approval_of(headless.state()), MANAGER)
     headless.write("greeting.txt", "hello there\n")
-    shutil.rmtree(headless.root / ".flow" / "copies")
+    headless.forget_sources()
     headless.refused("approve.caller-bounded", approval_of(headless.state()), MANAGER)
     done = headless.done(approval_of(headless.state()), PERSON)
     assert len({given.source for given in done.document.approvals}) == 2
@@ -138,12 +137,9 @@ def test_a_scope_blocker_is_not_passed_over_by_another_reviewer(place: Place) ->
 
 
 def test_a_damaged_copy_is_set_aside_and_made_anew(place: Place) -> None:
-    source = place.approved().approvals[0].source
+    place.approved()
     place.done(c.RunStart())
-    copy = place.root / ".flow" / "copies" / source.removeprefix("sha256:")
-    damaged = copy / "tree" / "greeting.txt"
-    damaged.chmod(0o644)
-    damaged.write_text("edited\n")
+    place.damage("hello\n")
     assert place.observe("baseline", GATE.run).ended == "not-run"
     assert place.observe("baseline", GATE.run).exit_code == 0
 

@@ -1,3 +1,4 @@
+import signal
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,13 @@ def test_a_signal_is_set_in_its_own_process_without_a_file(cancels: Cancels, tmp
     signal.set()
     assert signal.is_set()
     assert not (tmp_path / ".flow" / "checks").exists()
+
+
+def test_a_signal_of_the_system_sets_it_too_however_often_it_comes(cancels: Cancels) -> None:
+    cancel = cancels.signal("p", "check-3")
+    cancel.on_signal(signal.SIGTERM, None)
+    cancel.on_signal(signal.SIGHUP, None)
+    assert cancel.is_set()
 
 
 def test_requests_are_forgotten_together_and_other_files_stay(cancels: Cancels, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import json
 import multiprocessing
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -148,18 +149,42 @@ def clone(place: Place, target: Path) -> Path:
     return target
 
 
-def test_a_clone_in_mid_run_says_what_is_missing_and_the_remedy_works(place: Place, tmp_path: Path) -> None:
+def test_a_clone_in_mid_run_says_what_is_missing_and_the_remedy_leads_to_a_passing_review(
+    place: Place, tmp_path: Path
+) -> None:
     place.approved()
     place.write("greeting.txt", "hello again\n")
     place.done(c.RunStart())
     place.work()
     place.git("add", "greeting.txt", "tests/new.sh")
     other = Place(clone(place, tmp_path / "clone"))
-    check = c.CheckStart(scope="focused", command=CHECK.run)
-    refused = other.refused("run.facts-present", check)
+    assert not (other.root / ".flow" / "sources").exists()
+    other.refused("run.facts-present", c.CheckStart(scope="focused", command=CHECK.run))
+    refused = other.refused("run.facts-present", c.ReviewStart(summary="done"))
+    assert refused.remedy.tool == "run_reset"
+    given = {"feature_id": "bye", "next_feature_id": "bye"} | dict(refused.remedy.arguments)
+    other.done(c.RunReset.model_validate(given | {"reason": "a clone"}))
+    other.evidence()
+    assert status(other.reviewed()) == "completed"
+
+
+def test_a_clone_without_the_approved_source_takes_another_approval_to_a_passing_review(
+    place: Place, tmp_path: Path
+) -> None:
+    place.write("greeting.txt", "hello you\n")
+    assert place.approved().approvals[0].commit is None
+    place.done(c.RunStart())
+    place.git("checkout", "--quiet", "--", "greeting.txt")
+    other = Place(clone(place, tmp_path / "clone"))
+    refused = other.refused("run.facts-present", c.CheckStart(scope="baseline", command=GATE.run))
+    assert refused.remedy.tool == "plan_approve"
+    other.approve()
+    refused = other.refused("run.facts-present", c.CheckStart(scope="focused", command=CHECK.run))
     assert refused.remedy.tool == "run_reset"
     other.done(c.RunReset(feature_id="bye", reason="a clone", next_feature_id="bye"))
-    assert isinstance(other.ask(check), Done)
+    other.work()
+    other.evidence()
+    assert status(other.reviewed()) == "completed"
 
 
 def test_the_approved_copy_is_rebuilt_from_its_commit(place: Place, tmp_path: Path) -> None:
@@ -178,9 +203,7 @@ def test_a_lost_copy_without_commit_takes_a_person_and_keeps_the_frozen_files(pl
     assert before.commit is None
     place.done(c.RunStart())
     place.work()
-    for folder in (place.root / ".flow" / "copies").iterdir():
-        if folder.name in before.source:
-            (folder / "manifest.json").unlink()
+    place.forget_sources(before.source)
     refused = place.refused("run.facts-present", c.CheckStart(scope="baseline", command=GATE.run))
     assert refused.remedy.tool == "plan_approve"
     after = place.approve().approvals[-1]
@@ -248,6 +271,15 @@ def test_a_kernel_that_breaks_its_own_invariants_never_writes(place: Place, monk
     with pytest.raises(AssertionError, match="invariant"):
         place.ask(c.RunStart())
     assert place.bytes() == before
+
+
+def test_with_that_rule_out_nothing_is_asked_of_what_is_written(
+    weak: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = weak("write.whole-schema")
+    place.approved()
+    monkeypatch.setattr("flow_mcp.engine.core.breaches", lambda *_: ("something: is not true",))
+    assert isinstance(place.ask(c.RunStart()), Done)
 
 
 def test_a_plan_that_changes_under_every_look_ends_in_a_refusal(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

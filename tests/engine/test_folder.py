@@ -109,6 +109,23 @@ def test_a_damaged_document_is_said_only_where_it_is_meant_or_nothing_else_is_th
     assert isinstance(elsewhere_before, Stored)
 
 
+@pytest.mark.parametrize("ask", [None, c.RunStart(), c.Close(kind="abandoned", summary="no")])
+def test_where_no_plan_is_open_one_that_cannot_be_read_speaks_before_a_closed_one(
+    place: Place, ask: c.Ask | None
+) -> None:
+    closed(place, "older")
+    place.done(c.PlanSave(goal="Next", plan=plan()), plan_id="next")
+    path = place.root / "plans" / "next.json"
+    path.write_text(path.read_text().replace('"goal"', "<<<<<<< ours"))
+    with pytest.raises(Damaged, match="plans document next"):
+        chosen(place, None, ask)
+    assert chosen_id(place, None, SAVE) == "fresh"
+    assert chosen_id(place, "older", ask) == "older"
+    elsewhere_open = place.root / "plans" / "next.json"
+    elsewhere_open.unlink()
+    assert chosen_id(place, None, ask) == "older"
+
+
 # What is owed.
 
 

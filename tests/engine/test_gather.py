@@ -4,12 +4,18 @@ from pathlib import Path
 import pytest
 
 from flow_mcp.domain import commands as c
+from flow_mcp.domain.commands import KINDS
 from flow_mcp.domain.decision import Refused
 from flow_mcp.domain.model import Document
 from flow_mcp.domain.plan import Plan
+from flow_mcp.engine.asked import Asked, Done
 from flow_mcp.engine.gather import AtHand, Gathered, at_hand, gather
-from flow_mcp.workspace.copies import has_copy
+from flow_mcp.workspace import facts as workspace_facts
+from flow_mcp.workspace.facts import Gathered as Seen
+from flow_mcp.workspace.memory import Memory
+from flow_mcp.workspace.records import Records
 from flow_mcp.workspace.source import Manifest, take_manifest
+from flow_mcp.workspace.sources import has_copy
 from tests.engine.place import Place, feature, lone, plan
 
 
@@ -18,7 +24,7 @@ def look(place: Place, wanted: Plan | None = None) -> Gathered:
     document = stored(place)
     chosen = wanted or document.plan
     assert chosen is not None
-    return gather(place.engine.space, place.engine.records(document), document, chosen)
+    return gather(place.engine.space, place.engine.records(document), document, chosen, anew=False)
 
 
 def stored(place: Place) -> Document:
@@ -30,10 +36,6 @@ def stored(place: Place) -> Document:
 
 def manifest(place: Place) -> Manifest:
     return take_manifest(place.root, place.engine.records(place.document), ())
-
-
-def forget_copies(place: Place) -> None:
-    shutil.rmtree(place.root / ".flow" / "copies")
 
 
 def hands(place: Place, document: Document, now: Manifest | None) -> AtHand:
@@ -91,7 +93,7 @@ def test_changed_paths_are_counted_from_the_start_of_the_run_and_others_than_tar
 def test_where_the_start_of_the_run_is_lost_no_change_is_claimed(place: Place) -> None:
     place.approved()
     place.done(c.RunStart())
-    forget_copies(place)
+    place.forget_sources()
     place.work()
     assert look(place).facts.changed == ()
 
@@ -109,7 +111,7 @@ def test_test_configuration_counts_where_the_approved_source_has_it_not(place: P
 def test_where_the_approved_source_is_lost_every_test_configuration_counts_as_new(place: Place) -> None:
     place.write("pytest.ini", "[pytest]\n")
     place.approved()
-    forget_copies(place)
+    place.forget_sources()
     assert list(look(place).facts.test_configuration) == ["pytest.ini"]
 
 
@@ -132,7 +134,7 @@ def test_lost_copies_are_made_anew_from_a_tree_that_is_still_the_same(place: Pla
     place.write("greeting.txt", "hello all\n")
     place.done(c.RunStart())
     document = place.document
-    forget_copies(place)
+    place.forget_sources()
     started = manifest(place)
     assert hands(place, document, started) == AtHand(copy=False, start=True)
     assert has_copy(place.engine.space.private, document.runs[0].started_source)
@@ -144,7 +146,7 @@ def test_a_lost_copy_is_made_anew_from_its_commit_and_serves_the_run_too(place: 
     place.approved()
     place.done(c.RunStart())
     document = place.document
-    forget_copies(place)
+    place.forget_sources()
     place.work()
     assert hands(place, document, manifest(place)) == AtHand(copy=True, start=True)
 
@@ -155,7 +157,7 @@ def test_what_neither_the_tree_nor_a_commit_gives_is_not_at_hand(place: Place, l
         place.write("greeting.txt", "hello you\n")
     document = place.approved()
     assert (document.approvals[0].commit is None) == (lost == "tree")
-    forget_copies(place)
+    place.forget_sources()
     if lost == "commit":
         (place.root / ".git").rename(tmp_path / "git")
     place.work()
@@ -171,6 +173,49 @@ def test_artifacts_of_the_plan_are_left_out_of_the_copy_that_is_made_anew(place:
     place.approved(plan(feature(), artifacts=("made/**",)))
     document = place.document
     assert document.approvals[0].commit is not None
-    forget_copies(place)
+    place.forget_sources()
     place.work()
     assert hands(place, document, None).copy
+
+
+def test_the_last_word_on_a_source_rests_on_nothing_remembered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    remembered: list[tuple[str, bool]] = []
+    real = workspace_facts.gather
+
+    def noted(root: Path, records: Records, globs: workspace_facts.Globs, memory: Memory | None = None) -> Seen:
+        remembered.append((asked[-1], memory is not None and memory.latest() is not None))
+        return real(root, records, globs, memory)
+
+    asked = ["plan_save"]
+    monkeypatch.setattr(workspace_facts, "gather", noted)
+    real_ask = place.engine.ask
+
+    def named(ask: c.Ask, by: Asked, *, alone: bool = False) -> Done | Refused:
+        asked.append(KINDS[type(ask)])
+        return real_ask(ask, by, alone=alone)
+
+    monkeypatch.setattr(place.engine, "ask", named)
+    place.finished()
+    place.done(c.Close(kind="completed", summary="It says bye."))
+    by_kind = {kind: [memory for of, memory in remembered if of == kind] for kind, _ in remembered}
+    last_words = {kind for kind, memories in by_kind.items() if not memories[0]} - {"plan_save"}
+    assert last_words == {"plan_approve", "review_start", "review_submit", "close"}
+    assert all(memories[0] for kind, memories in by_kind.items() if kind in {"run_start", "check_start"})
+
+
+def test_test_configuration_counts_where_it_steers_a_frozen_test(place: Place) -> None:
+    place.write("tests/deep/one.sh", "true\n")
+    place.git("add", ".")
+    place.git("commit", "--quiet", "--message=more")
+    place.approved(plan(protected=("tests/deep/**",)))
+    for path in (
+        "conftest.py",
+        "tests/conftest.py",
+        "tests/deep/conftest.py",
+        "tests/other/conftest.py",
+        "src/pytest.ini",
+    ):
+        place.write(path, "")
+    assert set(look(place).facts.test_configuration) == {"conftest.py", "tests/conftest.py", "tests/deep/conftest.py"}
+    (place.root / "tests" / "deep" / "one.sh").unlink()
+    assert "tests/conftest.py" in look(place).facts.test_configuration

@@ -8,13 +8,16 @@ import pytest
 
 from flow_mcp.domain import commands as c
 from flow_mcp.domain.decision import Refused
+from flow_mcp.domain.errors import BrokenWorld
 from flow_mcp.domain.model import Document
 from flow_mcp.domain.plan import Plan
 from flow_mcp.engine import core
 from flow_mcp.engine.core import Asked, Done, Engine
 from flow_mcp.engine.gather import Gathered, Workspace, gather
+from flow_mcp.engine.request import is_last_word
+from flow_mcp.workspace.entries import Unstable
 from flow_mcp.workspace.records import Records
-from tests.engine.place import GATE, MANAGER, Place, external, feature, plan
+from tests.engine.place import GATE, MANAGER, REVIEWER, Place, external, feature, plan
 
 PAIR = plan(feature("bye"), feature("other"))
 
@@ -34,11 +37,6 @@ def meddling(monkeypatch: pytest.MonkeyPatch, engine: Engine, meddle: Callable[[
     return taken
 
 
-def copies(place: Place) -> set[str]:
-    folder = place.root / ".flow" / "copies"
-    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-
-
 def test_a_run_that_was_replaced_meanwhile_is_looked_at_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.approved()
     place.done(c.RunStart())
@@ -48,8 +46,8 @@ def test_a_run_that_was_replaced_meanwhile_is_looked_at_again(place: Place, monk
     taken = meddling(monkeypatch, place.engine, lambda: other.ask(reset, Asked(MANAGER)))
     looks: list[Gathered] = []
 
-    def look(space: Workspace, records: Records, document: Document, wanted: Plan) -> Gathered:
-        looks.append(gather(space, records, document, wanted))
+    def look(space: Workspace, records: Records, document: Document, wanted: Plan, *, anew: bool) -> Gathered:
+        looks.append(gather(space, records, document, wanted, anew=anew))
         return looks[-1]
 
     monkeypatch.setattr(core, "gather", look)
@@ -63,24 +61,24 @@ def test_a_run_that_was_replaced_meanwhile_is_looked_at_again(place: Place, monk
 def test_a_request_that_was_refused_keeps_no_copy(place: Place) -> None:
     place.approved()
     place.done(c.RunStart())
-    before = copies(place)
+    before = place.kept_sources()
     for number in range(3):
         place.write("greeting.txt", f"hello {number}\n")
         place.refused("run.one-active", c.RunStart())
         reset = c.RunReset(feature_id="bye", reason="again", next_feature_id="bye")
         place.refused("write.expected-revision", reset, expected_revision=99)
-    assert copies(place) == before
+    assert place.kept_sources() == before
 
 
 def test_a_reset_that_starts_nothing_keeps_no_copy_and_one_that_does_keeps_it(place: Place) -> None:
     place.approved()
     place.done(c.RunStart())
-    before = copies(place)
+    before = place.kept_sources()
     place.write("greeting.txt", "hello there\n")
     place.done(c.RunReset(feature_id="bye", reason="stop"))
-    assert copies(place) == before
+    assert place.kept_sources() == before
     document = place.done(c.RunStart()).document
-    assert copies(place) == before | {document.runs[-1].started_source.removeprefix("sha256:")}
+    assert place.kept_sources() == before | {document.runs[-1].started_source.removeprefix("sha256:")}
 
 
 def test_what_becomes_possible_meanwhile_is_looked_at_again_and_rests_on_a_copy(
@@ -96,7 +94,7 @@ def test_what_becomes_possible_meanwhile_is_looked_at_again_and_rests_on_a_copy(
     taken = meddling(monkeypatch, place.engine, lambda: other.ask(stop, Asked(MANAGER)))
     document = place.done(c.RunStart(feature_id="other")).document
     assert len(taken) == 2
-    assert document.runs[-1].started_source.removeprefix("sha256:") in copies(place)
+    assert document.runs[-1].started_source.removeprefix("sha256:") in place.kept_sources()
 
 
 def test_the_same_operation_asked_twice_at_once_is_done_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,3 +169,78 @@ def test_more_frozen_files_than_a_document_holds_stand_beside_it(place: Place, t
     sidecar.rename(tmp_path / "lost")
     place.done(c.RunStart())
     place.done(c.Close(kind="deferred", summary="its list is lost, and leaving stays open"))
+
+
+# What is remembered of the source.
+
+
+def test_only_the_last_words_on_a_source_read_every_file_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[bool] = []
+
+    def look(space: Workspace, records: Records, document: Document, wanted: Plan, *, anew: bool) -> Gathered:
+        looks.append(anew)
+        return gather(space, records, document, wanted, anew=anew)
+
+    monkeypatch.setattr(core, "gather", look)
+
+    def looked() -> list[bool]:
+        seen = list(looks)
+        looks.clear()
+        return seen
+
+    place.approved(PAIR)
+    assert looked() == [False, False, True]  # saved, shown, approved
+    place.done(c.RunStart(feature_id="bye"))
+    place.work()
+    place.evidence()
+    looked()
+    review = str(place.done(c.ReviewStart(summary="done")).answer["assignment_id"])
+    place.done(c.ReviewSubmit(assignment_id=review, verdict="passed", summary="read"), REVIEWER)
+    assert looked() == [False, False]
+    place.done(c.RunStart(feature_id="other"))
+    place.evidence("bye", "other")
+    looked()
+    review = str(place.done(c.ReviewStart(summary="done")).answer["assignment_id"])
+    place.done(c.ReviewSubmit(assignment_id=review, verdict="passed", summary="read"), REVIEWER)
+    place.done(c.Close(kind="completed", summary="done"))
+    assert looked() == [True, True, True]
+
+
+def test_before_any_run_there_is_no_last_review(place: Place) -> None:
+    document = place.approved()
+    assert not is_last_word(c.ReviewStart(summary="done"), document)
+    assert not is_last_word(c.ReviewSubmit(assignment_id="x", verdict="passed", summary="read"), document)
+    assert not is_last_word(
+        c.ReviewSubmit(assignment_id="x", verdict="passed", summary="read"), place.done(c.RunStart()).document
+    )
+
+
+def test_what_was_remembered_of_a_file_that_is_not_so_is_forgotten(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.approved()
+    path = "greeting.txt"
+
+    def fail(*_: object, **__: object) -> None:
+        raise Unstable(path)
+
+    with monkeypatch.context() as moving:
+        moving.setattr(core, "keep_copy", fail)
+        with pytest.raises(Unstable):
+            place.ask(c.RunStart())
+    assert place.engine.space.memory.latest() is None
+    place.done(c.RunStart())
+
+
+def test_a_request_that_rests_on_a_copy_stops_where_none_can_be_kept_and_a_check_goes_on(place: Place) -> None:
+    place.approved()
+    place.done(c.RunStart())
+    place.work()
+    objects = place.root / ".flow" / "objects"
+    objects.rename(objects.with_name("aside"))
+    objects.touch()
+    before = place.bytes()
+    with pytest.raises(BrokenWorld):
+        place.begin("proof", GATE.run, feature_id="bye")
+    assert place.bytes() == before
+    assert place.observe("broad", GATE.run).in_place is not None

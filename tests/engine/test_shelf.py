@@ -7,9 +7,9 @@ import pytest
 from flow_mcp.engine import shelf as shelf_module
 from flow_mcp.engine.shelf import KEPT_MAX, Shelf
 from flow_mcp.store import marks
-from flow_mcp.workspace.copies import load_manifest, store_copy
 from flow_mcp.workspace.records import Records
 from flow_mcp.workspace.source import Manifest, take_manifest
+from flow_mcp.workspace.sources import load_manifest, store_copy
 
 
 @pytest.fixture
@@ -69,31 +69,36 @@ def test_a_copy_of_a_moment_ago_is_read_again(root: Path, private: Path, reads: 
     assert len(reads) == 2
 
 
-def gone(folder: Path) -> None:
-    shutil.rmtree(folder)
+def gone(path: Path) -> None:
+    path.unlink()
 
 
-def without_tree(folder: Path) -> None:
-    shutil.rmtree(folder / "tree")
+def without_folder(path: Path) -> None:
+    shutil.rmtree(path.parent)
 
 
-def edited(folder: Path) -> None:
-    (folder / "manifest.json").write_text("{}")
+def edited(path: Path) -> None:
+    path.write_text("{}")
 
 
-def linked(folder: Path) -> None:
-    folder.rename(folder.with_name("aside"))
-    folder.symlink_to("aside")
+def linked(path: Path) -> None:
+    path.rename(path.with_name("aside"))
+    path.symlink_to("aside")
+
+
+def in_a_linked_folder(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("aside"))
+    path.parent.symlink_to("aside")
 
 
 @pytest.mark.usefixtures("settled")
-@pytest.mark.parametrize("damage", [gone, without_tree, edited, linked])
+@pytest.mark.parametrize("damage", [gone, without_folder, edited, linked, in_a_linked_folder])
 def test_a_copy_that_went_or_was_damaged_is_not_at_hand(
     root: Path, private: Path, damage: Callable[[Path], None]
 ) -> None:
     manifest, shelf = stored(root, private), Shelf()
     assert shelf.manifest(private, manifest.digest) == manifest
-    damage(private / "copies" / manifest.digest.removeprefix("sha256:"))
+    damage(private / "sources" / f"{manifest.digest.removeprefix('sha256:')}.json")
     assert shelf.manifest(private, manifest.digest) is None
 
 

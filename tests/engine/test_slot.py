@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from flow_mcp.engine import slot
-from flow_mcp.engine.slot import CheckSlot
-from flow_mcp.store.files import PlantedLink, open_kept, prepare_private
+from flow_mcp.engine.slot import CheckSlot, Held
+from flow_mcp.store.files import PlantedLink, prepare_private
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def private(tmp_path: Path) -> Path:
 def test_one_holder_at_a_time_whichever_object_asks(private: Path) -> None:
     first, second = CheckSlot(private), CheckSlot(private)
     assert not first.is_taken()
-    with first.taken() as mine:
-        assert mine
-        assert first.is_taken()
-        assert second.is_taken()
-        with second.taken() as theirs:
-            assert not theirs
-        assert first.is_taken()
+    held = first.take()
+    assert held is not None
+    assert first.is_taken()
+    assert second.is_taken()
+    assert second.take() is None
+    assert first.is_taken()
+    held.give_back()
     assert not second.is_taken()
 
 
@@ -46,37 +46,41 @@ def test_many_probes_never_keep_a_taker_out(private: Path) -> None:
         prober.start()
     try:
         for _ in range(20):
-            with CheckSlot(private).taken() as mine:
-                assert mine
+            held = CheckSlot(private).take()
+            assert held is not None
+            held.give_back()
     finally:
         stop.set()
         for prober in probers:
             prober.join(60)
 
 
-def test_a_copy_of_the_descriptor_keeps_nothing(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copies: list[int] = []
-    real = open_kept
-
-    def opened(folder: Path, name: str) -> int:
-        descriptor = real(folder, name)
-        copies.append(os.dup(descriptor))
-        return descriptor
-
-    with monkeypatch.context() as inherited:
-        inherited.setattr(slot, "open_kept", opened)
-        with CheckSlot(private).taken() as mine:
-            assert mine
+def test_a_copy_of_the_descriptor_keeps_nothing_once_the_slot_is_given_back(private: Path) -> None:
+    held = CheckSlot(private).take()
+    assert held is not None
+    copy = os.dup(held.descriptor)
+    held.give_back()
     assert not CheckSlot(private).is_taken()
-    os.close(copies[0])
+    os.close(copy)
+
+
+def test_whoever_was_handed_the_descriptor_keeps_the_slot_when_the_taker_lets_go(private: Path) -> None:
+    held = CheckSlot(private).take()
+    assert held is not None
+    handed = Held(os.dup(held.descriptor))
+    held.let_go()
+    assert CheckSlot(private).is_taken()
+    assert CheckSlot(private).take() is None
+    handed.give_back()
+    assert not CheckSlot(private).is_taken()
 
 
 HOLDER = """
 import pathlib, sys
 from flow_mcp.engine.slot import CheckSlot
-with CheckSlot(pathlib.Path(sys.argv[1])).taken() as mine:
-    print(mine, flush=True)
-    sys.stdin.read()
+held = CheckSlot(pathlib.Path(sys.argv[1])).take()
+print(held is not None, flush=True)
+sys.stdin.read()
 """
 
 
