@@ -48,6 +48,20 @@ def all_passed(document: Document) -> bool:
     return plan is not None and passed_features(document) >= {feature.id for feature in plan.features}
 
 
+def runs_of(document: Document, feature_id: str) -> tuple[Run, ...]:
+    """Give every run of a feature, superseded ones too, the first one first."""
+    return tuple(run for run in document.runs if run.feature_id == feature_id)
+
+
+def begun(document: Document, feature_id: str) -> bool:
+    """Say whether work on a feature was seen: something was observed on a source that its first run did not start from.
+
+    A check of the unchanged source says nothing of work.
+    """
+    runs = runs_of(document, feature_id)
+    return any(seen.source != runs[0].started_source for run in runs for seen in run.observations)
+
+
 def run_observations(document: Document) -> Iterator[Observation]:
     """Give the observations of every run, superseded ones too, in order of the runs."""
     for run in document.runs:

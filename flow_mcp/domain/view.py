@@ -11,17 +11,27 @@ from flow_mcp.domain.history import (
     active_run,
     all_passed,
     approval,
+    carried_findings,
+    checks_of,
+    derived_kind,
     failed_features,
     live_findings,
     passed_features,
+    runs_of,
 )
 from flow_mcp.domain.model import Document, Run
 from flow_mcp.domain.rule import Question, Rulebook
+from flow_mcp.domain.rules.proof import changed_verifiers, protected_kept, restoring
+from flow_mcp.domain.rules.review import observe
+from flow_mcp.domain.spoken import doubts
 
 Status = Literal["planning", "ready", "running", "blocked", "completed", "closed"]
 
 FAILED_REVIEWS_MAX = 3
 """After so many failed reviews of one feature a person is asked."""
+
+FINDINGS_NAMED = 3
+SUMMARY_CHARACTERS = 200
 
 
 def status(document: Document) -> Status:
@@ -77,16 +87,49 @@ def _moving(document: Document) -> Ask:
     return RunStart()
 
 
-def _step_of(document: Document, ask: Ask) -> Step:
+def _step_of(question: Question, ask: Ask) -> Step:
+    document = question.document
     if isinstance(ask, ReviewStart):
-        return call("review_start", {}, ("summary", "risks"), "Everything asked for is shown: begin the review.")
+        return _review_step(question)
     if isinstance(ask, RunReset):
         return _retry(document, ask)
     if isinstance(ask, Close):
         return call("close", {"kind": "completed"}, ("summary",), "Every feature has passed: close the goal.")
     plan = document.plan
     able = () if plan is None else ready(plan, passed_features(document))
-    return call("run_start", {"feature_id": able[0].id}, (), f"Start {able[0].id}.")
+    gates = () if plan is None or plan.gate is None else (plan.gate.run,)
+    say = f"Start {able[0].id}." + doubts(document, question.facts.platform, *gates)
+    return call("run_start", {"feature_id": able[0].id}, (), say)
+
+
+def _review_step(question: Question) -> Step:
+    """Ask for the review; after a failed one its findings come first, and the work where nothing changed since."""
+    document, run = question.document, active_run(question.document)
+    found = () if run is None else carried_findings(document, run.feature_id, derived_kind(document, run.feature_id))
+    blocking = [one for one in found if one.severity == "blocking"]
+    if run is None or not blocking:
+        return call("review_start", {}, ("summary", "risks"), "Everything asked for is shown: begin the review.")
+    named = "; ".join(
+        f"{one.id} ({' '.join(one.summary.split())[:SUMMARY_CHARACTERS]})" for one in blocking[:FINDINGS_NAMED]
+    )
+    plan = document.plan
+    feature = None if plan is None else plan.feature(run.feature_id)
+    checks = () if plan is None or feature is None else checks_of(plan, feature)
+    if not checks or _judged_source(document, run.feature_id) != question.facts.digest:
+        say = f"Everything asked for is shown: begin the review, and say how each finding was answered: {named}."
+        return call("review_start", {}, ("summary", "risks"), say)
+    say = (
+        f"Do the work on {run.feature_id}: answer {named}, then observe this check. Where a finding needs no change, "
+        "begin the review (review_start) and say why in its summary."
+    )
+    return observe(question, checks[0].run, say)
+
+
+def _judged_source(document: Document, feature_id: str) -> str | None:
+    """Give the source of the latest failed review of a feature."""
+    results = [run.review.result for run in runs_of(document, feature_id) if run.review is not None]
+    failed = [result.source for result in results if result is not None and result.verdict == "failed"]
+    return failed[-1] if failed else None
 
 
 def _retry(document: Document, ask: RunReset) -> Step:
@@ -119,8 +162,20 @@ def next_step(document: Document, facts: Facts, book: Rulebook) -> Step:
         return _reviewer_step(run, run.review.id, facts.source is not None and facts.digest != run.review.source)
     state = _settled(document, facts)
     ask = _moving(state)
-    refusals = objections(Question(state, ask, facts), SPEAKING[type(ask)], book)
-    return refusals[0].remedy if refusals else _step_of(state, ask)
+    question = Question(state, ask, facts)
+    refusals = objections(question, SPEAKING[type(ask)], book)
+    if not refusals:
+        return _foretold(question, _step_of(question, ask))
+    return _foretold(question, refusals[0].remedy) if refusals[0].rule != protected_kept.id else refusals[0].remedy
+
+
+def _foretold(question: Question, step: Step) -> Step:
+    """Say beside a step what the final review will refuse: a frozen file that differs already."""
+    changed = changed_verifiers(question)
+    if not changed:
+        return step
+    say = f"{step.say} The final review refuses a changed frozen file. {restoring(changed[0])}"
+    return step.model_copy(update={"say": say})
 
 
 def _settled(document: Document, facts: Facts) -> Document:

@@ -13,6 +13,9 @@ from flow_mcp.domain.view import next_step, open_refusals
 from tests.histories import ONE
 from tests.simulator import GOAL, MANAGER, PERSON, No, World
 
+WORK = ("Do the work on", "Mend it", "Make it pass", "Bring them back")
+"""Begin the steps that ask for work before the call that they name."""
+
 
 def told(world: World) -> Step:
     """Give what status says next."""
@@ -52,6 +55,8 @@ def _validate(world: World, step: Step) -> None:
     if check_id is not None:
         world.end(check_id=check_id)
         return
+    if step.say.startswith(WORK):
+        world.edit()
     scope, command = _word(step, "scope"), _word(step, "command")
     assert scope is not None
     assert command is not None
@@ -88,6 +93,17 @@ def _reset(world: World, step: Step) -> None:
     feature = _word(step, "feature_id")
     assert feature is not None
     world.reset(feature, _word(step, "next_feature_id"))
+    world.start_present = True
+
+
+def _start(world: World, step: Step) -> None:
+    world.start(_word(step, "feature_id"))
+    world.start_present = True
+
+
+def _approve(world: World) -> None:
+    world.approve()
+    world.copy_present = True
 
 
 def _close(world: World, step: Step) -> None:
@@ -100,8 +116,8 @@ def _close(world: World, step: Step) -> None:
 _TOOLS: dict[str, Callable[[World, Step], object]] = {
     "status": lambda world, _: perform(world, told(world)),
     "plan_save": _save,
-    "plan_approve": lambda world, _: world.approve(),
-    "run_start": lambda world, step: world.start(_word(step, "feature_id")),
+    "plan_approve": lambda world, _: _approve(world),
+    "run_start": _start,
     "validate": _validate,
     "review_start": lambda world, _: world.review(),
     "review_submit": lambda world, _: judge(world),

@@ -2,13 +2,12 @@
 
 from flow_mcp.domain.cases import NOT_APART, has_cases
 from flow_mcp.domain.decision import Objection
-from flow_mcp.domain.history import counted
+from flow_mcp.domain.history import counted, latest
 from flow_mcp.domain.model import Observation
 from flow_mcp.domain.rule import Question, rule
 from flow_mcp.domain.rules.review import judged
 from flow_mcp.domain.rules.steps import validate
-
-_MISSING_TOOL = frozenset({126, 127})
+from flow_mcp.domain.spoken import NOT_STARTED
 
 
 def no_cases_because(baseline: Observation) -> str:
@@ -43,7 +42,7 @@ def _shows_cases(baseline: Observation) -> bool:
 
 
 def _tool_missing(seen: Observation) -> bool:
-    return seen.exit_code in _MISSING_TOOL
+    return seen.exit_code in NOT_STARTED
 
 
 def _taken(baseline: Observation, tool_there: int | None) -> bool:
@@ -68,5 +67,8 @@ def baseline_taken(question: Question) -> Objection | None:
     gate = None if asked is None else asked[0].gate
     if gate is None or due is None:
         return None
+    seen = latest(question.document, gate.run, question.facts.platform)
     say = "Observe the gate on the approved source; red is fine."
+    if seen is not None and seen.scope == "baseline" and seen.ended == "cancelled":
+        say = "It was cancelled: observe the gate on the approved source again; red is fine."
     return Objection(due, validate("baseline", gate.run, say), retryable=False)

@@ -47,23 +47,39 @@ def _commands_over(plan: Plan) -> Iterator[str]:
             yield _over(f"cases of external evidence for {entry.requirement}", len(entry.cases), CASES_MAX, "cases")
 
 
-def _paths_over(plan: Plan) -> Iterator[str]:
+def _paths_over(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Give each path that is no plain one inside the workspace: what is wrong with it, and how it is written."""
     targets = [target for feature in plan.features for target in feature.targets]
     # A leading "/" anchors a glob; a target without a wildcard is one path anyway.
     globs = [glob.removeprefix("/") for glob in (*(plan.protected or ()), *plan.inputs, *plan.artifacts)]
     for path in (*targets, *globs):
         if not path or path.startswith(("/", "~")) or ".." in path.split("/") or "\\" in path:
-            yield f"{path!r} is not a path or glob inside the workspace (relative, with forward slashes)."
+            fault = f"{path!r} is not a path or glob inside the workspace (relative, with forward slashes)."
+            yield fault, "Write the path as seen from the workspace's top, such as 'src/app.py'."
+        elif path != _plain(path):
+            yield f"{path!r} is spelled round about: write it as {_plain(path)!r}.", f"Write it as {_plain(path)!r}."
 
 
-def _plan_over(plan: Plan) -> Iterator[str]:
+def _plain(path: str) -> str:
+    """Spell a path without steps that lead nowhere; what is left of the top itself is everything in it."""
+    parts = [part for part in path.split("/") if part not in {"", "."}]
+    return "/".join(parts) + ("/" if parts and path.endswith("/") else "") or "**"
+
+
+def _plan_over(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Give each bound that a plan goes over, and what helps."""
+    say = "Save a plan within the limit; a goal that needs more is two goals, one after the other."
+    yield from ((fault, say) for fault in _sizes_over(plan))
+    yield from ((fault, "Write a number within the limit.") for fault in _commands_over(plan))
+    yield from _paths_over(plan)
+
+
+def _sizes_over(plan: Plan) -> Iterator[str]:
     if not 1 <= len(plan.features) <= FEATURES_MAX:
         yield f"A plan has 1 to {FEATURES_MAX} features; this one has {len(plan.features)}."
     size = len(canonical(plan.as_json()))
     if size > PLAN_BYTES_MAX:
         yield _over("The plan is too large", size, PLAN_BYTES_MAX, "bytes")
-    yield from _commands_over(plan)
-    yield from _paths_over(plan)
 
 
 def _of_plan(ask: CheckStart) -> bool:
@@ -100,8 +116,7 @@ def _faults(question: Question) -> Iterator[tuple[str, Step]]:
         if size > TEXT_BYTES_MAX:
             yield _over(f"A text that begins {text[:40]!r}", size, TEXT_BYTES_MAX, "bytes"), _shorter(question)
     if isinstance(question.ask, PlanSave):
-        say = "Save a plan within the limit; a goal that needs more is two goals, one after the other."
-        yield from ((fault, save_again(say)) for fault in _plan_over(question.ask.plan))
+        yield from ((fault, save_again(say)) for fault, say in _plan_over(question.ask.plan))
     yield from _state_over(question)
 
 

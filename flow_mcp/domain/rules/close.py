@@ -57,7 +57,8 @@ def source_unmoved(question: Question) -> Objection | None:
         return None
     run = next(run for run in question.document.runs if run.review is review)
     seen = f"The source moved after the final review {review.id}."
-    return Objection(seen, reset(run.feature_id, "Reset it and have the source as it is now reviewed."), retryable=True)
+    say = f"Undo what changed since that review, or reset {run.feature_id} and have the source as it is now reviewed."
+    return Objection(seen, reset(run.feature_id, say), retryable=True)
 
 
 @rule(

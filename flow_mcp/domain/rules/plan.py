@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from pydantic import BaseModel
+
 from flow_mcp.domain.commands import PlanApprove, PlanSave
 from flow_mcp.domain.decision import Objection
 from flow_mcp.domain.graph import cycle
@@ -13,6 +15,9 @@ from flow_mcp.domain.rules.steps import ask_person, defer, save_again
 from flow_mcp.domain.shell import selectors, swallowing_faults
 
 REPORTS = ".flow/reports/"
+
+PLACEHOLDER = "REPLACE"
+"""Begins every text of a proposed plan that a person or an agent has to write."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -108,6 +113,26 @@ def open_questions(plan: Plan) -> Iterator[str]:
             yield f"dropped_cases: why is the case {entry.case!r} given up?"
 
 
+def placeholders(goal: str, plan: Plan) -> Iterator[str]:
+    """Name every text that is still the placeholder of a proposed plan, by its place."""
+    written = plan.model_copy(update={"inherits": ()})  # what an earlier plan said is not this one's to answer
+    for where, text in (("goal", goal), *_texts("", written)):
+        if text.startswith(PLACEHOLDER):
+            yield where
+
+
+def _texts(where: str, value: object) -> Iterator[tuple[str, str]]:
+    """Give every text of a plan with its place, such as ``features[a].title``."""
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _texts(f"{where}.{name}".removeprefix("."), getattr(value, name))
+    elif isinstance(value, tuple):
+        for number, inner in enumerate(value):
+            yield from _texts(f"{where}[{getattr(inner, 'id', number)}]", inner)
+
+
 @rule(
     "plan.questions-answered",
     claim="A plan names its gate, its report, each feature's proof, and external evidence, each or “none, because”.",
@@ -119,8 +144,14 @@ def questions_answered(question: Question) -> Objection | None:
     if plan is None or not isinstance(question.ask, PlanSave | PlanApprove):
         return None
     fault = next(open_questions(plan), None)
+    if isinstance(question.ask, PlanSave):
+        placed = next(placeholders(question.ask.goal, plan), None)
+        if placed is not None:
+            seen = f"{placed}: it begins with {PLACEHOLDER}, the placeholder of `flow-mcp plan --suggest`."
+            return Objection(seen, save_again(f"Write {placed}, then save it again."), retryable=False)
     if fault is not None:
-        return Objection(fault, save_again("Answer the question in the plan."), retryable=False)
+        say = f"Answer {fault.partition(': ')[0]} in the plan, then save it again."
+        return Objection(fault, save_again(say), retryable=False)
     gate = plan.gate
     reasons = gate is not None and (gate.no_report_because or gate.narrowed_because)
     if isinstance(question.ask, PlanApprove) and reasons and not counts_as_person(question.facts):
@@ -131,16 +162,22 @@ def questions_answered(question: Question) -> Objection | None:
     return None
 
 
-def _command_faults(plan: Plan) -> Iterator[str]:
+def _command_faults(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Give each fault of the commands, and what helps."""
     known: dict[str, Command] = {}
     for command in plan.commands():
         if known.setdefault(command.run, command) != command:
-            yield f"{command.run!r} stands in the plan twice with different report, timeout_s or network."
+            seen = f"{command.run!r} stands in the plan twice with different report, timeout_s or network."
+            yield seen, "Give equal commands the same report, timeout_s and network."
         for fault in swallowing_faults(command.run):
-            yield f"{command.run!r}: {fault.what} ({fault.text})."
+            say = "Write simple commands joined by && or |; what needs more is a script in the repository."
+            yield f"{command.run!r}: {fault.what} ({fault.text}).", say
         report = command.report
         if report is not None and not _report_inside(report):
-            yield f"The report {report!r} must be a file below {REPORTS}."
+            name = report.replace("\\", "/").rpartition("/")[2]
+            inside = REPORTS + (name if name not in {"", ".", ".."} else "report.xml")
+            say = f"Let the command write it as {inside!r}, and name that in the plan."
+            yield f"The report {report!r} must be a file below {REPORTS}.", say
 
 
 def _report_inside(report: str) -> bool:
@@ -158,8 +195,7 @@ def commands_whole(question: Question) -> Objection | None:
     if not isinstance(question.ask, PlanSave):
         return None
     fault = next(_command_faults(question.ask.plan), None)
-    say = "Write simple commands joined by && or |; what needs more is a script in the repository."
-    return None if fault is None else Objection(fault, save_again(say), retryable=False)
+    return None if fault is None else Objection(fault[0], save_again(fault[1]), retryable=False)
 
 
 @rule(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from flow_mcp.domain.cases import NOT_APART, case_outcome, case_passes, lines_of
+from flow_mcp.domain.cases import case_outcome, case_passes, lines_of
 from flow_mcp.domain.commands import Close
 from flow_mcp.domain.decision import Objection, Step, call, person
 from flow_mcp.domain.history import (
@@ -14,12 +14,14 @@ from flow_mcp.domain.history import (
     passes,
     passes_now,
     run_observations,
+    runs_of,
 )
-from flow_mcp.domain.model import Document, Observation, ProofFacts
+from flow_mcp.domain.model import Document, Observation
 from flow_mcp.domain.plan import ExternalEvidence, Feature, Plan
 from flow_mcp.domain.rule import Question, rule
-from flow_mcp.domain.rules.review import is_final, judged, observe, why_not
+from flow_mcp.domain.rules.review import again, is_final, judged, observe, why_not
 from flow_mcp.domain.rules.steps import reset
+from flow_mcp.domain.spoken import DEFER, doubts, not_shown, unseen_end
 
 
 def _observed(question: Question, entry: ExternalEvidence) -> tuple[Observation, ...]:
@@ -65,12 +67,14 @@ def final_external(question: Question) -> Objection | None:
 def _observe_there(question: Question, entry: ExternalEvidence) -> Step:
     arguments = {"scope": "external", "command": entry.command.run, "requirement": entry.requirement}
     if entry.platform in {"any", question.facts.platform}:
-        return call("validate", dict(arguments), (), "Observe it here, on current source.")
+        say = "Observe it here, on current source."
+        say += doubts(question.document, question.facts.platform, entry.command.run)
+        return call("validate", dict(arguments), (), say)
     say = (
         f"On a {entry.platform} machine, in a clone at this source: `flow-mcp call validate` with scope external and "
         f"requirement {entry.requirement!r}; commit the plan document there and merge it."
     )
-    return person(say)
+    return person(say + doubts(question.document, entry.platform, entry.command.run))
 
 
 def frozen_files(question: Question) -> dict[str, frozenset[str]] | None:
@@ -129,8 +133,16 @@ def protected_kept(question: Question) -> Objection | None:
     if not changed:
         return None
     seen = f"Frozen verifier files changed: {'; '.join(changed[:5])}."
-    say = f"Restore {changed[0]} as it was approved, or a person waives it: `flow-mcp waive path {changed[0]}`."
-    return Objection(seen, person(say), retryable=True)
+    return Objection(seen, person(restoring(changed[0])), retryable=True)
+
+
+def restoring(path: str) -> str:
+    """Name the ways out for a frozen file that is not as it was approved."""
+    return (
+        f"Restore {path} as it was approved. Where the change is meant, a person waives it "
+        f'(`flow-mcp waive path {path}`), or this plan is deferred (close with {{"kind": "deferred"}}) and the next '
+        f"one names {path} among its targets, letter by letter."
+    )
 
 
 def _proofs_seen(document: Document, feature: Feature) -> Iterator[Observation]:
@@ -140,32 +152,23 @@ def _proofs_seen(document: Document, feature: Feature) -> Iterator[Observation]:
             yield seen
 
 
-_CONTROLLED = {"ended", "passed-with-change"}
+def _tried(question: Question, feature: Feature) -> Observation | None:
+    """Give the latest proof run of a feature on current source, against the source that is approved now."""
+    given = approval(question.document)
+    seen = [one for one in _proofs_seen(question.document, feature) if one.source == question.facts.digest]
+    last = max(seen, key=lambda one: one.revision, default=None)
+    asked = last is not None and given is not None and last.proof is not None and last.proof.approved == given.source
+    return last if asked else None
 
 
 def _red_fault(question: Question, feature: Feature) -> str | None:
     """Say why the approved source was not seen failing without the change; None when it was."""
-    given = approval(question.document)
-    seen = [one for one in _proofs_seen(question.document, feature) if one.source == question.facts.digest]
-    last = max(seen, key=lambda one: one.revision, default=None)
-    if last is None or last.proof is None or given is None or last.proof.approved != given.source:
+    given, last = approval(question.document), _tried(question, feature)
+    if last is None or given is None:
         return "was not tried on the approved source with today's test files"
     if given.source == question.facts.digest:
         return "was tried on the very source that it must differ from: nothing of the digest has changed"
-    return _not_red(last, last.proof)
-
-
-def _not_red(last: Observation, facts: ProofFacts) -> str | None:
-    """Say why a proof run shows nothing; None where it failed as it must."""
-    if last.ineligible in NOT_APART:
-        return f"was not tried in a copy that stands apart ({last.ineligible})"
-    if last.ended != "exited" or facts.outcome in {"usage", "missing-tool", "timed-out", "no-result"}:
-        return f"ended there as {facts.outcome if last.ended == 'exited' else last.ended}, which shows nothing"
-    if facts.outcome == "passed":
-        return "passes without the change, so it does not show that the change matters"
-    if facts.outcome == "uncollected" and not (facts.tests_changed and facts.control in _CONTROLLED):
-        return "could not be collected there for another reason than a new or changed test file"
-    return None
+    return not_shown(last)
 
 
 def _proof_fault(question: Question, plan: Plan, feature: Feature) -> tuple[str, Step] | None:
@@ -180,34 +183,58 @@ def _proof_fault(question: Question, plan: Plan, feature: Feature) -> tuple[str,
         green = passes_now(document, proof.run, facts.platform, facts.digest)
     if not green:
         what = proof.run if proof.kind == "command" else f"case {proof.case}"
-        return f"does not pass with the change: {what}", observe(question, proof.run, "Make it pass.")
+        say = again(question, proof.run) or "Make it pass."
+        return f"does not pass with the change: {what}", observe(question, proof.run, say)
     red = _red_fault(question, feature)
     return None if red is None else (red, _show(question, plan, feature, proof.run))
 
 
-def _settled(question: Question, feature: Feature) -> bool:
+def _settled(last: Observation) -> bool:
     """Say whether another proof run on this source could show nothing else."""
-    given, digest = approval(question.document), question.facts.digest
-    if given is None or given.source == digest:
-        return given is not None
-    seen = [one for one in _proofs_seen(question.document, feature) if one.source == digest and one.proof is not None]
-    last = seen[-1].proof if seen and seen[-1].ineligible is None and seen[-1].ended == "exited" else None
-    return last is not None and last.approved == given.source and last.outcome != "timed-out"
+    facts = last.proof
+    return facts is not None and last.ineligible is None and last.ended == "exited" and facts.outcome != "timed-out"
+
+
+def _untouched(question: Question, feature: Feature) -> bool:
+    """Say whether nothing changed yet: neither since the approval nor since the feature's first run began."""
+    given, runs = approval(question.document), runs_of(question.document, feature.id)
+    starts = {run.started_source for run in runs[:1]} | ({given.source} if given is not None else set())
+    return question.facts.digest in starts
 
 
 def _show(question: Question, plan: Plan, feature: Feature, run: str) -> Step:
     if isinstance(question.ask, Close) and active_run(question.document) is None:
         return reset(plan.features[-1].id, "Show the proof again in a new run.")
-    if _settled(question, feature):
-        return person(
-            "Running it again on this source shows the same. Change the source or its tests so that they fail without "
-            f"the change, or a person waives it: `flow-mcp waive proof {feature.id}`."
-        )
-    say = (
-        "Observe the proof: Flow runs it on the approved source with today's test files. Where no test can show the "
-        f"change, a person waives it: `flow-mcp waive proof {feature.id}`."
-    )
+    last = _tried(question, feature)
+    if last is not None and _settled(last) and not _untouched(question, feature):
+        return person(_elsewise(last, feature))
+    say = _show_words(question, feature, last)
     return call("validate", {"scope": "proof", "command": run, "feature_id": feature.id}, (), say)
+
+
+def _show_words(question: Question, feature: Feature, last: Observation | None) -> str:
+    """Say what to do for a proof; a waiver is named only where the proof was seen to show nothing here."""
+    waiver = f"a person waives it: `flow-mcp waive proof {feature.id}`."
+    if _untouched(question, feature):
+        say = f"Do the work on {feature.id}, then observe the proof."
+        return say if last is None else f"{say} Where nothing has to change, {waiver}"
+    if last is None:
+        return "Observe the proof: Flow runs it on the approved source with today's test files."
+    return unseen_end(last) or f"Observe it again. Where it can show nothing, {waiver}"
+
+
+def _elsewise(last: Observation, feature: Feature) -> str:
+    """Say what helps where the same proof on the same source would show the same."""
+    waiver = f"a person waives it: `flow-mcp waive proof {feature.id}`."
+    if last.proof is not None and last.proof.outcome in {"usage", "missing-tool"}:
+        return (
+            "Running it again on this source shows the same. If it names a file that is no test file, or the command "
+            f"or the plan's inputs are wrong, {DEFER} (with the file in protected); or {waiver}"
+        )
+    return (
+        "Running it again on this source shows the same. Change the source or its tests so that they fail without the "
+        f"change, or {waiver}"
+    )
 
 
 @rule(

@@ -6,6 +6,7 @@ from flow_mcp.domain.decision import Objection, Step, call, person
 from flow_mcp.domain.graph import ready
 from flow_mcp.domain.history import (
     active_run,
+    begun,
     checks_of,
     counted,
     derived_kind,
@@ -20,6 +21,7 @@ from flow_mcp.domain.model import Observation
 from flow_mcp.domain.plan import Feature, Plan, Platform
 from flow_mcp.domain.rule import Question, held, rule
 from flow_mcp.domain.rules.steps import reset, validate
+from flow_mcp.domain.spoken import doubts, not_started, unseen_end
 
 KIND_DERIVED = held(
     "review.kind-derived",
@@ -27,6 +29,9 @@ KIND_DERIVED = held(
     claim="Feature or final is derived: final when every other feature has passed.",
     limits="At the assignment's revision; a wrong stored kind is refused on load.",
 )
+
+
+_MEND = "Mend it, then observe it again."
 
 
 def is_final(question: Question) -> bool:
@@ -56,12 +61,34 @@ def observe(question: Question, command: str, say: str) -> Step:
     """Ask for an observation of a command: of the active run, or of a new one where every run has passed."""
     plan, document = question.document.plan, question.document
     run = active_run(document)
+    gates = () if plan is None or plan.gate is None else (plan.gate.run,)
+    say += doubts(document, question.facts.platform, command, *gates)
     if run is None:
         features = () if plan is None else plan.features
         failing = next((f for f in features if any(check.run == command for check in f.checks)), features[-1])
         return reset(failing.id, f"{say} That takes a new run.")
-    gate = plan is not None and plan.gate is not None and plan.gate.run == command
-    return validate("broad" if gate else "focused", command, say)
+    return validate("broad" if command in gates else "focused", command, say)
+
+
+def again(question: Question, command: str) -> str | None:
+    """Say why a command has only to be observed again: its end was not seen, or the source changed since."""
+    seen = latest(question.document, command, question.facts.platform)
+    if seen is None:
+        return None
+    moved = "The source changed since: observe it again."
+    return unseen_end(seen) or (moved if seen.source != question.facts.digest else None)
+
+
+def _check_words(question: Question, plan: Plan, feature: Feature, command: str) -> str:
+    """Say what a check of a feature waits for; work is asked for only while none was seen."""
+    seen = latest(question.document, command, question.facts.platform)
+    if seen is not None and (unseen_end(seen) is not None or passes(plan, seen)):
+        return again(question, command) or "Observe it again."
+    if not begun(question.document, feature.id):
+        return f"Do the work on {feature.id}, then observe this check."
+    if seen is None:
+        return "Observe this check."
+    return again(question, command) or _MEND
 
 
 def standing(question: Question, command: str) -> str:
@@ -79,6 +106,8 @@ def why_not(seen: Observation) -> str:
     """Say why an observation does not pass."""
     if seen.ineligible is not None:
         return seen.ineligible
+    if not_started(seen):
+        return f"it could not start (exit code {seen.exit_code})"
     if seen.exit_code != 0:
         return f"exit code {seen.exit_code}"
     if seen.report is not None and seen.report.reason is not None:
@@ -133,7 +162,7 @@ def checks_passed(question: Question) -> Objection | None:
     own = [feature for feature in features if run is not None and feature.id == run.feature_id]
     for check in (check for feature in own for check in checks_of(plan, feature)):
         if not passes_now(question.document, check.run, question.facts.platform, question.facts.digest):
-            say = f"Do the work on {own[0].id}, then observe this check."
+            say = _check_words(question, plan, own[0], check.run)
             return Objection(standing(question, check.run), observe(question, check.run, say), retryable=True)
     return None
 
@@ -185,7 +214,7 @@ def veto_clear(question: Question) -> Objection | None:
     for command in _vetoed(question, plan, features):
         if _stands_failed(question, plan, command) and not _forgiven(question, plan, command):
             seen = f"A failure of {command!r} stands: no later observation of it passes on current source."
-            return Objection(seen, observe(question, command, "Mend it, then observe it again."), retryable=True)
+            return Objection(seen, observe(question, command, again(question, command) or _MEND), retryable=True)
     return None
 
 
@@ -202,7 +231,7 @@ def final_checks(question: Question) -> Objection | None:
     plan, facts = asked[0], question.facts
     for command in listed_checks(plan):
         if not passes_now(question.document, command, facts.platform, facts.digest):
-            say = "The final review needs it on current source."
+            say = again(question, command) or "The final review needs it on current source."
             return Objection(standing(question, command), observe(question, command, say), retryable=True)
     gate = "" if plan.gate is None else plan.gate.run
     broad = [seen for seen in counted(question.document) if seen.scope == "broad" and seen.command == gate]

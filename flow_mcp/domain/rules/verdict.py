@@ -1,11 +1,14 @@
 """Who may judge, and what a verdict must carry; what a person alone may waive."""
 
-from flow_mcp.domain.cases import cases_named, kept_cases
+from collections.abc import Sequence
+
+from flow_mcp.domain.cases import cases_named, has_cases, kept_cases
 from flow_mcp.domain.commands import NewFinding, ReviewSubmit, Waive
 from flow_mcp.domain.decision import Facts, Objection, call, person
-from flow_mcp.domain.history import active_run, carried_findings
+from flow_mcp.domain.history import active_run, carried_findings, counted
 from flow_mcp.domain.model import Document
 from flow_mcp.domain.rule import Question, rule
+from flow_mcp.domain.rules.baseline import no_cases_because
 from flow_mcp.domain.rules.persons import counts_as_person, decides
 from flow_mcp.domain.rules.proof import changed_verifiers, frozen_files
 from flow_mcp.domain.rules.steps import reset, submit
@@ -202,21 +205,44 @@ def waived_by_person(question: Question) -> Objection | None:
     if fault is None:
         return None
     say = "A person, at a terminal: `flow-mcp waive case|path|proof NAME --because …`, one at a time."
-    names = _waivable(question, ask) if allowed else ()
-    if names:
-        say += f" Names for {ask.kind}: {'; '.join(names)}."
-    return Objection(fault, person(say), retryable=False)
+    return Objection(fault, person(_waivable(question, ask) if allowed else say), retryable=False)
 
 
-def _waivable(question: Question, ask: Waive) -> tuple[str, ...]:
-    """Name what can be waived: the features that claim a proof, the verifiers that changed, the first kept cases."""
-    plan = question.document.plan
+def _waivable(question: Question, ask: Waive) -> str:
+    """Say what can be waived of a kind, or why nothing has to be."""
+    if not ask.because.strip():
+        return "Say why, with `--because`: the closure lists it."
     if ask.kind == "proof":
+        plan = question.document.plan
         features = () if plan is None else plan.features
-        found = [one.id for one in features if one.proof is not None and one.proof.kind != "none"]
-    elif ask.kind == "path":
-        found = list(changed_verifiers(question) or ())
-    else:
-        kept = kept_cases(question.document, question.facts.lines) or {}
-        found = sorted({case for cases in kept.values() for case in cases})
-    return tuple(found[:NAMES_MAX])
+        claims = [one.id for one in features if one.proof is not None and one.proof.kind != "none"]
+        return _listed("Features that claim a proof", claims) or "No feature of this plan claims a proof."
+    if ask.kind == "path":
+        changed = changed_verifiers(question) or ()
+        return _listed("Frozen files that differ", changed) or "No frozen file differs, so none has to be waived."
+    return _kept_words(question, ask.value)
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    many = f", {NAMES_MAX} of {len(names)}" if len(names) > NAMES_MAX else ""
+    return f"{what}{many}: {'; '.join(names[:NAMES_MAX])}." if names else ""
+
+
+def _kept_words(question: Question, value: str) -> str:
+    """Say which cases are kept, or why none is."""
+    kept = kept_cases(question.document, question.facts.lines)
+    if kept is None:
+        return "The list of kept cases is missing: restore the plan's sidecar files from git first."
+    meant = cases_named(kept, value)
+    every = sorted({case for cases in kept.values() for case in cases})
+    told = _listed("Name one of them whole", meant) or _listed("Kept are", every)
+    return told or f"No case is kept, so none has to be waived: {_none_kept_because(question)}."
+
+
+def _none_kept_because(question: Question) -> str:
+    seen = [one for one in counted(question.document) if one.scope == "baseline"]
+    if not seen:
+        return "the gate was not observed on the approved source"
+    if has_cases(seen[-1]):
+        return "every case that passed was dropped or waived"
+    return f"the baseline has no cases, {no_cases_because(seen[-1])}"

@@ -76,6 +76,32 @@ def test_a_path_stays_inside_the_workspace(path: str) -> None:
         assert "is not a path or glob inside" in saved(ONE.model_copy(update={name: (path,)}))
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"), [("./x.py", "x.py"), ("a/./b.py", "a/b.py"), ("a//b/", "a/b/"), ("./", "**"), (".", "**")]
+)
+def test_a_path_that_is_spelled_round_about_is_told_its_plain_spelling(path: str, meant: str) -> None:
+    for plan in (
+        plan_of(feature("a").model_copy(update={"targets": (path,)})),
+        *(ONE.model_copy(update={name: (path,)}) for name in ("protected", "inputs", "artifacts")),
+    ):
+        refused = World().refusal(lambda plan=plan: World().save(plan))  # type: ignore[misc]
+        assert (refused.rule, refused.seen) == (
+            "plan.bounded",
+            f"{path!r} is spelled round about: write it as {meant!r}.",
+        )
+        assert refused.remedy.say == f"Write it as {meant!r}."
+
+
+def test_a_path_outside_the_workspace_is_told_how_to_be_written() -> None:
+    plan = plan_of(feature("a").model_copy(update={"targets": ("/srv/project/calc.c",)}))
+    say = World().refusal(lambda: World().save(plan)).remedy.say
+    assert say == "Write the path as seen from the workspace's top, such as 'src/app.py'."
+
+
+def test_a_path_as_people_write_it_is_taken() -> None:
+    World().save(plan_of(feature("a").model_copy(update={"targets": ("src/", ".github/x.yml", "**", "a/*.py")})))
+
+
 @pytest.mark.parametrize(("count", "fits"), [(511, True), (512, False)])
 def test_a_plan_has_512_runs(count: int, *, fits: bool) -> None:
     world = approved()

@@ -1,9 +1,19 @@
 import pytest
 
 from flow_mcp.domain.decision import HiddenPath
-from flow_mcp.domain.plan import Command, DroppedCase, ExternalEvidence, Feature, Gate, Plan, Proof, Requirement
+from flow_mcp.domain.plan import (
+    Command,
+    DroppedCase,
+    ExternalEvidence,
+    Feature,
+    Finding,
+    Gate,
+    Plan,
+    Proof,
+    Requirement,
+)
 from flow_mcp.domain.rules.plan import open_questions
-from tests.histories import GATE, ONE, approved, check_of, drafted, external, feature, plan_of
+from tests.histories import GATE, ONE, approved, check_of, drafted, external, feature, owes, plan_of
 from tests.simulator import PERSON, World
 
 
@@ -164,3 +174,58 @@ def test_only_a_person_answers_for_a_gate_without_report() -> None:
 
 def test_an_unsaved_plan_has_no_questions_to_answer() -> None:
     assert World().refusal(World().approve).rule == "plan.approved-first"
+
+
+def test_the_remedy_names_the_question() -> None:
+    refused_again = World().refusal(lambda: World().save(proving()))
+    assert refused_again.remedy.say == "Answer features[a].proof.run in the plan, then save it again."
+
+
+def test_a_report_in_the_wrong_place_is_told_where_it_goes() -> None:
+    plan = ONE.model_copy(update={"gate": Gate(run="pytest -q", report="out/report.xml")})
+    remedy = World().refusal(lambda: World().save(plan)).remedy
+    assert remedy.say == "Let the command write it as '.flow/reports/report.xml', and name that in the plan."
+    bare = ONE.model_copy(update={"gate": Gate(run="pytest -q", report=".flow/reports/")})
+    assert ".flow/reports/report.xml" in World().refusal(lambda: World().save(bare)).remedy.say
+
+
+def test_two_commands_with_the_same_bytes_are_told_to_agree() -> None:
+    other = check_of("a").model_copy(update={"timeout_s": 5})
+    plan = plan_of(feature("a"), feature("b", proof="none").model_copy(update={"checks": (other,)}))
+    remedy = World().refusal(lambda: World().save(plan)).remedy
+    assert remedy.say == "Give equal commands the same report, timeout_s and network."
+
+
+PLACEHOLDERS: list[tuple[Plan, str]] = [
+    (ONE.model_copy(update={"summary": "REPLACE: how the goal is reached"}), "summary"),
+    (ONE.model_copy(update={"decisions": ("Keep it.", "REPLACE")}), "decisions[1]"),
+    (
+        ONE.model_copy(update={"requirements": (Requirement(id="r", text="REPLACE: what it must do"),)}),
+        "requirements[r].text",
+    ),
+    (plan_of(feature("a").model_copy(update={"title": "REPLACE: what the first step adds"})), "features[a].title"),
+    (plan_of(feature("a").model_copy(update={"targets": ("REPLACE-with-a-path",)})), "features[a].targets[0]"),
+    (ONE.model_copy(update={"gate": GATE.model_copy(update={"run": "REPLACE-WITH-THE-TEST-COMMAND"})}), "gate.run"),
+]
+
+
+@pytest.mark.parametrize(("plan", "where"), PLACEHOLDERS)
+def test_a_placeholder_is_no_answer(plan: Plan, where: str) -> None:
+    rule, seen = refused(plan)
+    assert rule == "plan.questions-answered"
+    assert seen.startswith(f"{where}: ")
+    assert "REPLACE" in seen
+
+
+def test_a_goal_is_no_placeholder_either() -> None:
+    refused_again = World().refusal(lambda: World().save(ONE, "REPLACE: what is wanted, in the person's own words"))
+    assert (refused_again.rule, refused_again.seen[:6]) == ("plan.questions-answered", "goal: ")
+    assert refused_again.remedy.say.startswith("Write goal")
+    World().save(ONE, "Let REPLACE work")
+
+
+def test_what_an_inherited_plan_says_is_not_the_new_ones_to_answer() -> None:
+    world = World()
+    owes(world, findings=(Finding(id="x.R1-01", severity="advisory", summary="REPLACE: it said."),))
+    world.save(ONE)
+    world.approve()

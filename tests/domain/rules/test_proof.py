@@ -42,17 +42,17 @@ NO_PROOFS: list[tuple[Result, str]] = [
     (Result(outcome="untried"), "was not tried on the approved source with today's test files"),
     (Result(approved="sha256:elsewhere"), "was not tried on the approved source"),
     (Result(code=0, outcome="passed"), "passes without the change"),
-    (Result(code=2, outcome="usage"), "ended there as usage, which shows nothing"),
-    (Result(code=127, outcome="missing-tool"), "ended there as missing-tool, which shows nothing"),
-    (Result(outcome="no-result"), "ended there as no-result, which shows nothing"),
-    (Result(code=None, outcome="timed-out"), "ended there as timed-out, which shows nothing"),
-    (Result(code=None, ended="timed-out"), "ended there as timed-out, which shows nothing"),
-    (CANCELLED, "ended there as cancelled, which shows nothing"),
+    (Result(code=2, outcome="usage"), "ended there as if it had been called wrongly (exit code 2)"),
+    (Result(code=127, outcome="missing-tool"), "could not start there (exit code 127)"),
+    (Result(outcome="no-result"), "ended there without a result"),
+    (Result(code=None, outcome="timed-out"), "did not end in time there"),
+    (Result(code=None, ended="timed-out"), "did not end in time there"),
+    (CANCELLED, "was cancelled there"),
     (Result(code=1, ineligible="path-dependent"), "was not tried in a copy that stands apart (path-dependent)"),
     (Result(code=1, ineligible="source-drift"), "was not tried in a copy that stands apart (source-drift)"),
-    (Result(code=2, outcome="uncollected", tests_changed=False, control="ended"), "could not be collected there"),
-    (Result(code=2, outcome="uncollected", control="usage"), "could not be collected there"),
-    (Result(code=2, outcome="uncollected"), "could not be collected there"),
+    (Result(code=2, outcome="uncollected", tests_changed=False, control="ended"), "ended there with an error"),
+    (Result(code=2, outcome="uncollected", control="usage"), "ended there with an error"),
+    (Result(code=2, outcome="uncollected"), "ended there with an error"),
 ]
 
 
@@ -64,7 +64,7 @@ def test_what_shows_nothing_is_no_proof(result: Result, why: str) -> None:
     assert refused.rule == "review.proof-shown"
     assert why in refused.seen
     again = {"scope": "proof", "command": A, "feature_id": "a"}
-    assert refused.remedy.arguments == again or "Running it again on this source shows the same" in refused.remedy.say
+    assert refused.remedy.arguments == again or "waive proof a" in refused.remedy.say
 
 
 def test_a_proof_that_cannot_come_out_otherwise_is_not_asked_for_again() -> None:
@@ -85,7 +85,7 @@ def test_a_proof_on_the_approved_source_itself_shows_nothing() -> None:
     world.prove("a", SHOWN)
     refused = world.refusal(world.review)
     assert "the very source that it must differ from" in refused.seen
-    assert refused.remedy.who == "person"
+    assert refused.remedy.say.startswith("Do the work on a, then observe the proof.")
 
 
 @pytest.mark.parametrize("result", [SHOWN, Result(code=2, outcome="uncollected", control="ended")])
@@ -396,3 +396,50 @@ def test_a_frozen_file_whose_name_looks_like_a_glob_can_be_waived() -> None:
     world.save(ONE)
     world.approve()
     world.waive("path", "pages/[id].test.ts")
+
+
+def unkept(world: World, name: str = "tests/test_cart.py::test_total") -> str:
+    return world.refusal(lambda: world.waive("case", name)).remedy.say
+
+
+def test_where_no_case_is_kept_a_waiver_is_told_why() -> None:
+    world = running()
+    assert (
+        unkept(world) == "No case is kept, so none has to be waived: the gate was not observed on the approved source."
+    )
+    world.check("baseline", result=Result(code=127, reason="missing"))
+    assert unkept(world).endswith("so none has to be waived: the baseline has no cases, its report is missing.")
+    world.check("baseline", result=Result(passing=("unit :: works",)))
+    world.waive("case", "unit :: works")
+    assert unkept(world).endswith("so none has to be waived: every case that passed was dropped or waived.")
+
+
+def test_where_cases_are_kept_a_waiver_is_told_which() -> None:
+    world = running()
+    world.suite = tuple(f"unit :: case {number:02}" for number in range(20))
+    world.check("baseline")
+    assert unkept(world).startswith("Kept are, 8 of 20: unit :: case 00; unit :: case 01;")
+    world.suite = ("unit :: x :: keeps", "other :: x :: keeps")
+    world.check("baseline")
+    assert unkept(world, "keeps") == "Name one of them whole: other :: x :: keeps; unit :: x :: keeps."
+
+
+def test_a_waiver_without_a_lost_list_a_reason_or_a_change_says_what_helps() -> None:
+    world = shown()
+    assert "--because" in world.refusal(lambda: world.waive("proof", "a", because=" ")).remedy.say
+    assert (
+        world.refusal(lambda: world.waive("path", "x.py")).remedy.say
+        == "No frozen file differs, so none has to be waived."
+    )
+    assert world.refusal(lambda: world.waive("proof", "z")).remedy.say == "Features that claim a proof: a."
+    plain = running(plan=plan_of(feature("a", proof="none")))
+    assert plain.refusal(lambda: plain.waive("proof", "a")).remedy.say == "No feature of this plan claims a proof."
+
+
+def test_where_the_list_of_kept_cases_is_missing_a_waiver_waits_for_it() -> None:
+    world = shown()
+    passing = world.document.baselines[0].report
+    assert passing is not None
+    bare = tuple(entry for entry in world.document.listings if entry.digest != passing.passing)
+    world.document = world.document.model_copy(update={"listings": bare})
+    assert "sidecar" in unkept(world)
