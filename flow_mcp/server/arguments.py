@@ -22,6 +22,9 @@ GIVEN_CHARACTERS: Final = 60
 SENTENCES_MAX: Final = 10
 """More faults than these are counted, not told."""
 
+KEPT_CHARACTERS: Final = 2_000
+"""So much of what was sent is given back beside its faults."""
+
 _TOO_DEEP: Final = "The arguments nest too deep."
 _NAMES_SHOWN: Final = 16
 _REASON_CHARACTERS: Final = 400
@@ -48,6 +51,33 @@ def parse_arguments(model: type[ModelT], arguments: object) -> ModelT | list[str
         return model.model_validate_json(text, strict=True)
     except ValidationError as error:
         return plain_errors(error, model)
+
+
+def mended(model: type[BaseModel], arguments: object) -> tuple[dict[str, Any], list[str]]:
+    """Return what a call can send again as it is, and the fields that it has to write anew.
+
+    What was sent without the fields that are wrong, and without those that make it longer than 2,000 characters.
+    """
+    if not isinstance(arguments, dict):
+        return {}, []
+    try:
+        text = json.dumps(arguments, allow_nan=False, ensure_ascii=False)
+        if not is_text(text):
+            return {}, []
+        model.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        wrong = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_url=False) if detail["loc"])
+    except (RecursionError, TypeError, ValueError):
+        return {}, []
+    else:
+        wrong = {}
+    kept: dict[str, Any] = {}
+    for name, value in arguments.items():
+        grown = kept | {name: value}
+        fits = name not in wrong and len(json.dumps(grown, ensure_ascii=False)) <= KEPT_CHARACTERS
+        kept = grown if fits else kept
+    anew = (wrong.keys() | arguments.keys()) - kept.keys()
+    return kept, [name for name in model.model_fields if name in anew]
 
 
 def plain_errors(error: ValidationError, model: type[BaseModel]) -> list[str]:

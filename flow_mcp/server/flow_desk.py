@@ -1,6 +1,7 @@
 """The desk behind the nine tools: roles, arguments, and what a broken world answers."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,15 +10,14 @@ from flow_mcp.domain.errors import BrokenWorld
 from flow_mcp.domain.model import Actor
 from flow_mcp.engine.checks import Checks
 from flow_mcp.engine.core import Engine
+from flow_mcp.engine.logbook import Logbook, cause
+from flow_mcp.engine.notify import Notifier
 from flow_mcp.engine.trouble import rule_of
 from flow_mcp.server import texts
-from flow_mcp.server.arguments import parse_arguments
+from flow_mcp.server.arguments import mended, parse_arguments
 from flow_mcp.server.desk import Reply, Session
-from flow_mcp.server.handlers import HANDLERS, Counter, refusal
+from flow_mcp.server.handlers import HANDLERS, PROGRESS_S, Counter, refusal
 from flow_mcp.server.table import LISTED, TOOLS, Role
-
-STOP_S = 0.8
-"""The transport leaves a cleanup behind after a second."""
 
 _REQUESTS = {tool.name: tool.request for tool in TOOLS}
 
@@ -29,24 +29,54 @@ class FlowDesk:
         """Serve one workspace to one role; ``guarantees`` gives the page of promises."""
         actor = Actor(role="reviewer", agent="reviewer-connection") if role == "reviewer" else Actor(role="manager")
         self._counter = Counter(engine, Checks(engine), actor)
+        # The reviewer's connection sees the same state as the manager's, which tells of it.
+        told = () if role == "reviewer" else engine.settings.notify
+        self._notifier = Notifier(told, engine.space.root, engine.space.private)
+        self._log = Logbook(engine.space.private)
         self._role: Role | None = role
         self._guarantees = guarantees
 
     async def call(self, name: str, arguments: dict[str, Any], session: Session) -> Reply:
-        """Answer one tool call."""
+        """Answer one tool call, note it, and tell the person whom it leaves waiting."""
+        began_s = time.monotonic()
+        try:
+            reply = await self._answered(name, arguments, session)
+        except Exception as error:
+            self._log.write("broken", tool=name, error=cause(error))
+            raise
+        refused: Mapping[str, Any] = reply.body.get("refused", {})
+        self._log.write("call", tool=name, refused=refused.get("rule"), ms=round((time.monotonic() - began_s) * 1000))
+        step: Mapping[str, Any] = reply.body.get("next", {})
+        if step.get("who") == "person" and "plan_id" in reply.body:
+            self._notifier.tell(reply.body["plan_id"], reply.body["revision"], step["say"])
+        return reply
+
+    async def _answered(self, name: str, arguments: dict[str, Any], session: Session) -> Reply:
         if self._role == "reviewer" and name not in LISTED["reviewer"]:
             return refusal(_not_for_reviewers(name))
         request = parse_arguments(_REQUESTS[name], arguments)
         if isinstance(request, list):
-            return _bad_arguments(name, request)
+            return _bad_arguments(name, arguments, request)
+        teller = asyncio.create_task(self._tell_reading(session))
         try:
             return await HANDLERS[name](self._counter, request, session)
         except BrokenWorld as error:
             return refusal(troubled(error))
+        finally:
+            teller.cancel()
+
+    async def _tell_reading(self, session: Session) -> None:
+        """Say how far the reading of a large source is, as a part of one, so that what follows counts on from there."""
+        while True:
+            await asyncio.sleep(PROGRESS_S)
+            found = self._counter.engine.space.memory.progress()
+            if found is not None:
+                done, of = found
+                await session.progress(done / max(of, 1), None, f"{done} of {of} files of the source are read")
 
     def stop(self) -> None:
-        """End what this connection still runs: a check of a server that leaves is recorded as cancelled."""
-        self._counter.checks.close(STOP_S)
+        """Leave the checks that still run to themselves: another server finds them."""
+        self._counter.checks.close()
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         """Give the text of a prompt."""
@@ -69,12 +99,13 @@ def _not_for_reviewers(name: str) -> Refused:
     return Refused("review.reserved-identity", seen, remedy, retryable=False)
 
 
-def _bad_arguments(name: str, sentences: list[str]) -> Reply:
+def _bad_arguments(name: str, arguments: dict[str, Any], sentences: list[str]) -> Reply:
+    kept, fill = mended(_REQUESTS[name], arguments)
     say = f"Call {name} again with the arguments mended."
     told = {
         "rule": "arguments",
         "seen": " ".join(sentences),
-        "remedy": {"tool": name, "arguments": {}, "say": say},
+        "remedy": {"tool": name, "arguments": kept, **({"fill": fill} if fill else {}), "say": say},
         "retryable": False,
     }
     body = {"summary": f"{name} was not understood: {' '.join(sentences)}", "refused": told, "next": told["remedy"]}

@@ -10,19 +10,22 @@ from flow_mcp.domain import commands
 from flow_mcp.domain.commands import Ask
 from flow_mcp.domain.decide import FINAL_RULES, SPEAKING, objections
 from flow_mcp.domain.decision import Refused, Step, call, person
-from flow_mcp.domain.model import Actor, Document
+from flow_mcp.domain.model import Actor, Document, Observation
 from flow_mcp.domain.rule import Question as Asking
 from flow_mcp.domain.rules.steps import ask_person
 from flow_mcp.engine.checks import Checks, Waited
 from flow_mcp.engine.core import Asked, Done, Engine, State
+from flow_mcp.server import packet, views
 from flow_mcp.server import requests as r
-from flow_mcp.server import views
-from flow_mcp.server.advice import advise
-from flow_mcp.server.approving import acceptance_question, approval_question
-from flow_mcp.server.desk import Reply, Session
+from flow_mcp.server.advice import advise, advise_refused, weightiest
+from flow_mcp.server.approving import acceptance_question, approval_question, caller_refusal
+from flow_mcp.server.desk import Answer, Reply, Session
+from flow_mcp.server.filling import filled
 
 WAIT_S = 45
 PROGRESS_S = 1.0
+
+_MOVED = " The workspace changed since the check began, so this does not speak for what is there now: observe it again."
 
 _DIALOG = Actor(role="person", channel="dialog")
 
@@ -76,23 +79,53 @@ async def _plain(counter: Counter, request: r.Request, ask: Ask, say: Callable[[
     return refusal(done) if isinstance(done, Refused) else accepted(done, say(done), done.answer)
 
 
-async def status(counter: Counter, request: r.Status, _session: Session) -> Reply:
+async def status(counter: Counter, request: r.Status, session: Session) -> Reply:
     """Answer where the goal is."""
     state = await counter.read(request.plan_id, look=request.check_source)
     if isinstance(state, Refused):
         return refusal(state)
-    return Reply(views.status_body(state, request.view), is_error=False)
+    space = counter.engine.space
+    if request.path is not None:
+        page = await asyncio.to_thread(packet.file_page, space, state, request.path, request.offset or 0)
+        return Reply(page, is_error=False)
+    body = views.status_body(state, request.view)
+    if request.view == "review":
+        body = await asyncio.to_thread(packet.with_differences, space, state, body)
+    hopeless = _foretold(counter, session, state) if state.step.tool == "plan_approve" else None
+    if hopeless is not None:
+        body |= {"approval_refused": hopeless.seen, "next": views.step_body(hopeless.remedy)}
+    return Reply(body, is_error=False)
 
 
-async def plan_save(counter: Counter, request: r.PlanSave, _session: Session) -> Reply:
+def _foretold(counter: Counter, session: Session, state: State) -> Refused | None:
+    """Foretell the refusal of an approval that no person could be asked for through this host."""
+    return None if session.can_ask else caller_refusal(state.document, state.facts, counter.engine.book)
+
+
+async def plan_save(counter: Counter, request: r.PlanSave, session: Session) -> Reply:
     """Save the draft, with advice on what a first plan tends to miss."""
     ask = commands.PlanSave(goal=request.goal, plan=request.plan.as_plan())
-    done = await counter.ask(ask, counter.asked(request))
+    done, root = await counter.ask(ask, counter.asked(request)), counter.engine.space.root
     if isinstance(done, Refused):
-        return refusal(done)
-    advice = advise(counter.engine.space.root, done.document, done.seen)
+        advice = await asyncio.to_thread(advise_refused, root, done, ask.plan.gate)
+        reply = refusal(done)
+        return replace(reply, body={**reply.body, "advice": advice}) if advice else reply
+    advice = await asyncio.to_thread(advise, root, done.document, done.seen)
+    done, hopeless = await _foretelling(counter, session, done)
+    advice = [*hopeless, *advice]
     extra = {**done.answer, **({"advice": advice} if advice else {})}
     return accepted(done, "The draft is saved; nothing is approved yet.", extra)
+
+
+async def _foretelling(counter: Counter, session: Session, done: Done) -> tuple[Done, list[str]]:
+    """Say with a draft that a caller's approval of it will be refused, and who has to act instead."""
+    if session.can_ask or counter.engine.settings.policy.approve != "caller":
+        return done, []
+    state = await counter.read(done.document.plan_id)
+    found = None if isinstance(state, Refused) else _foretold(counter, session, state)
+    if found is None:
+        return done, []
+    return replace(done, step=found.remedy), [f"plan_approve will be refused: {found.seen} {found.remedy.say}"]
 
 
 async def plan_approve(counter: Counter, request: r.PlanApprove, session: Session) -> Reply:
@@ -108,15 +141,25 @@ async def plan_approve(counter: Counter, request: r.PlanApprove, session: Sessio
     if known is not None:
         return refusal(known) if isinstance(known, Refused) else accepted(known, "Approved before.", known.answer)
     if state.facts.policy.approve == "caller" and not session.can_ask:
-        return await _plain(counter, request, ask, lambda _done: "Approved by the caller, as the policy allows.")
-    hopeless = objections(
-        Asking(document, ask, replace(state.facts, actor=_DIALOG)), SPEAKING[commands.PlanApprove], counter.engine.book
-    )
-    if hopeless:
-        return refusal(hopeless[0], document)
+        hopeless = _foretold(counter, session, state)
+        say = "Approved by the caller, as the policy allows."
+        return refusal(hopeless, document) if hopeless else await _plain(counter, request, ask, lambda _done: say)
+    return await _asked_or_pending(counter, request, session, state, ask)
+
+
+async def _asked_or_pending(
+    counter: Counter, request: r.PlanApprove, session: Session, state: State, ask: commands.PlanApprove
+) -> Reply:
+    asking = Asking(state.document, ask, replace(state.facts, actor=_DIALOG))
+    found = objections(asking, SPEAKING[commands.PlanApprove], counter.engine.book)
+    if found:
+        return refusal(found[0], state.document)
+    advice = await asyncio.to_thread(weightiest, counter.engine.space.root, state.document, state.seen)
     if not session.can_ask:
-        return _pending(document, ask_person())
-    return await _asked_person(counter, request, session, state, ask)
+        reply = _pending(state.document, ask_person())
+        return replace(reply, body={**reply.body, "advice": advice}) if advice else reply
+    answer = await session.ask(approval_question(state.document, state.seen, advice))
+    return await _answered(counter, request, state, ask, answer)
 
 
 def _pending(document: Document, step: Step) -> Reply:
@@ -124,10 +167,9 @@ def _pending(document: Document, step: Step) -> Reply:
     return Reply({**body, "pending": step.say, "next": views.step_body(step)}, is_error=False)
 
 
-async def _asked_person(
-    counter: Counter, request: r.PlanApprove, session: Session, state: State, ask: commands.PlanApprove
+async def _answered(
+    counter: Counter, request: r.PlanApprove, state: State, ask: commands.PlanApprove, answer: Answer | None
 ) -> Reply:
-    answer = await session.ask(approval_question(state.document, state.seen))
     asked = counter.asked(request, _DIALOG)
     if answer is None or answer.action == "cancel":
         return _pending(state.document, ask_person())
@@ -210,7 +252,10 @@ async def validate(counter: Counter, request: r.Validate, session: Session) -> R
     if check_id is None:
         if request.scope is None:
             return _scope_missing(state)
-        started = await asyncio.to_thread(counter.checks.start, _check(state.document, request), counter.asked(request))
+        meant = filled(state.document, request.scope, request)
+        if isinstance(meant, Refused):
+            return refusal(meant, state.document)
+        started = await asyncio.to_thread(counter.checks.start, meant, counter.asked(request))
         if isinstance(started, Refused):
             return refusal(started)
         plan_id, check_id = started.document.plan_id, str(started.answer["check_id"])
@@ -225,24 +270,6 @@ def _scope_missing(state: State) -> Reply:
     if state.step.tool == "validate":
         remedy = state.step
     return refusal(Refused("observe.listed-only", "validate needs a scope or a check_id.", remedy, retryable=False))
-
-
-def _check(document: Document, request: r.Validate) -> commands.CheckStart:
-    """Fill in the command that a scope implies."""
-    plan, command, requirement = document.plan, request.command, request.requirement
-    feature = None if plan is None or request.feature_id is None else plan.feature(request.feature_id)
-    if command is None and request.scope == "proof" and feature is not None and feature.proof is not None:
-        command = feature.proof.run
-    entries = () if plan is None else plan.external_evidence or ()
-    if request.scope == "external":
-        meant = [entry for entry in entries if requirement in {None, entry.requirement}]
-        meant = [entry for entry in meant if command in {None, entry.command.run}]
-        if meant:
-            command, requirement = meant[0].command.run, meant[0].requirement
-    if command is None:
-        command = "" if plan is None or plan.gate is None else plan.gate.run
-    scope = request.scope or "broad"
-    return commands.CheckStart(scope=scope, command=command, feature_id=request.feature_id, requirement=requirement)
 
 
 async def _waited(counter: Counter, session: Session, plan_id: str, check_id: str, wait_s: float) -> Waited | Refused:
@@ -266,9 +293,17 @@ async def _checked(counter: Counter, waited: Waited, check_id: str) -> Reply:
     state = await counter.read(document.plan_id)
     if isinstance(state, Refused):
         return refusal(state)
-    shown = views.observation_body(state.document, waited.observation, waited.tail)
-    body = {"summary": views.observed_sentence(state.document, waited.observation), **views.head(state.document)}
-    return Reply({**body, "observation": shown, "next": views.step_body(state.step)}, is_error=False)
+    seen = waited.observation
+    moved = _MOVED if _has_moved(seen, state.facts.digest) else ""
+    body = {"summary": views.observed_sentence(state.document, seen) + moved, **views.head(state.document)}
+    body |= {"source": "moved"} if moved else {}
+    body["observation"] = views.observation_body(state.document, seen, waited.tail)
+    return Reply({**body, "next": views.step_body(state.step)}, is_error=False)
+
+
+def _has_moved(seen: Observation, now: str) -> bool:
+    """Say whether the workspace is no longer what an observation speaks for; a baseline never speaks for it."""
+    return seen.scope != "baseline" and bool(now) and seen.source != now
 
 
 HANDLERS: Mapping[str, Handler] = {

@@ -218,6 +218,8 @@ class Status(Request):
 
     view: Literal["next", "plan", "run", "review", "evidence", "full"] = "next"
     check_source: bool = Field(default=True, description="look at the source too")
+    path: Line | None = Field(default=None, description="view review: one file's whole difference, from offset on")
+    offset: int | None = None
 
 
 class PlanSave(Mutation):

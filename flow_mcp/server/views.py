@@ -17,16 +17,17 @@ from flow_mcp.domain.history import (
     unanswered,
     unstable,
 )
-from flow_mcp.domain.model import Document, Observation
+from flow_mcp.domain.model import Document, Observation, Review
+from flow_mcp.domain.spoken import misused, not_started, proof_sentence
 from flow_mcp.domain.view import status
 from flow_mcp.engine.core import State
 
 Body = dict[str, Any]
 
 LISTED_MAX = 40
-NOT_STARTED = {126, 127}
 GOAL_CHARACTERS = 300
 TAIL_CHARACTERS = 4_000
+DIFFERENCES = "`flow-mcp diff` prints what changed since the run started, and with --approved since the approval."
 
 
 def step_body(step: Step) -> Body:
@@ -70,8 +71,12 @@ def observation_body(document: Document, seen: Observation, tail: str | None) ->
         body["reason"] = seen.ineligible
         if seen.ended == "not-run":
             body["why"] = seen.sandbox.reason
-    if seen.drifted:
-        body["drifted"] = list(seen.drifted)
+    if seen.in_place is not None:
+        body["in_place"] = seen.in_place
+    named = {"drifted": seen.drifted, "left": seen.left, "inputs": seen.inputs, "shared_inputs": seen.shared_inputs}
+    body |= {name: list(paths) for name, paths in named.items() if paths}
+    if seen.duration_ms is not None:
+        body["seconds"] = round(seen.duration_ms / 1000, 1)
     if seen.report is not None:
         body |= _report_body(seen)
     if seen.proof is not None:
@@ -84,22 +89,29 @@ def observation_body(document: Document, seen: Observation, tail: str | None) ->
 def observed_sentence(document: Document, seen: Observation) -> str:
     """Say in a sentence what was observed."""
     if seen.proof is not None:
-        outcome = seen.proof.outcome
-        told = {
-            "failed": "fails without the change, as a proof must",
-            "uncollected": "cannot be collected without the change",
-            "passed": "passes without the change too, so it proves nothing",
-        }
-        return f"{seen.command} on the approved source: {told.get(outcome, 'ended as ' + outcome)}."
+        return f"{seen.command} on the approved source: {proof_sentence(seen)}."
     where = "on the approved source " if seen.scope == "baseline" else ""
-    if seen.ended == "exited" and seen.exit_code in NOT_STARTED:
+    if not_started(seen):
         return (
             f"{seen.command} {where}could not start (exit code {seen.exit_code}): a program that it names was not "
             "found. Commands get the PATH of the process that runs flow-mcp; in a copy, ignored folders are there as "
             "inputs only."
         )
     verdict = "passes" if document.plan is not None and passes(document.plan, seen) else "does not pass"
-    return f"{seen.command} {where}{verdict} ({seen.scope})."
+    if seen.ineligible is not None:
+        verdict = _UNEARNED.get(seen.ineligible, verdict)
+    misuse = f": it ended as if it had been called wrongly (exit code {seen.exit_code}, no readable report)"
+    return f"{seen.command} {where}{verdict} ({seen.scope}){misuse if misused(seen) else ''}."
+
+
+_UNEARNED = {
+    "cancelled": "was cancelled",
+    "timed-out": "did not end in time",
+    "runner-lost": "has no end: its runner was lost",
+    "not-run": "was not run",
+    "source-drift": "does not count: the workspace changed while it ran",
+}
+"""How a check is told that is ineligible; of any other reason only that it does not pass."""
 
 
 def _report_body(seen: Observation) -> Body:
@@ -127,7 +139,13 @@ def status_body(state: State, view: str) -> Body:
     else:
         body = {"summary": _sentence(document), **head(document), "status": status(document)}
         body |= _VIEWS[view](state)
+    if document.pending is not None and state.facts.check_lost:
+        lost = f"{document.pending.id} is lost: the process that ran it has ended without an answer. It does not pass."
+        body |= {"summary": f"{body['summary']} {lost}", "check": {**body.get("check", {}), "state": "lost"}}
     body |= {"source": _source(state), "host": "none", "policy": state.facts.policy.model_dump()}
+    if state.seen is not None and state.seen.seen.ignored_count:
+        beside = state.seen.seen
+        body["ignored"] = {"count": beside.ignored_count, "paths": list(beside.ignored_present)}
     others = [name for name in state.folder.open_ids() if name != document.plan_id]
     if others:
         body["open_plans"] = sorted([*others, *([document.plan_id] if document.closure is None else [])])
@@ -212,17 +230,35 @@ def _review(state: State) -> Body:
     rests_on = [by_id[name] for name in review.observations if name in by_id]
     findings = carried_findings(document, run.feature_id, review.kind)
     return {
-        "assignment": {**review.as_json(), "run_id": run.id, "attempt": run.attempt},
+        "assignment": {**_assignment(review), "run_id": run.id, "attempt": run.attempt},
         "goal": document.goal,
         "requirements": [entry.as_json() for entry in document.plan.requirements],
         "feature": None if feature is None else feature.as_json(),
         "checks": [] if feature is None else [check.run for check in checks_of(document.plan, feature)],
-        "observations": [observation_body(document, seen, None) for seen in rests_on[:LISTED_MAX]],
+        "observations": [_brief(observation_body(document, seen, None)) for seen in rests_on[:LISTED_MAX]],
         "prior_findings": [finding.as_json() for finding in findings],
         "unanswered_reviews": list(unanswered(document, run.feature_id)),
         "unstable": list(unstable(document)),
         "passed_features": sorted(passed_features(document)),
+        "differences": {"say": DIFFERENCES},
     }
+
+
+def _brief(observation: Body) -> Body:
+    """Leave the cases that passed to the totals where there are many: the room is for what changed."""
+    cases = observation.get("cases", {})
+    if len(cases) <= LISTED_MAX:
+        return observation
+    return observation | {"cases": dict([one for one in cases.items() if one[1] != "passed"][:LISTED_MAX])}
+
+
+def _assignment(review: Review) -> Body:
+    """Show an assignment, its longest lists by their first lines and their length."""
+    body: Body = review.as_json()
+    for name in ("changed_paths", "outside_targets"):
+        every = body.get(name, [])
+        body |= {name: every[:LISTED_MAX], f"{name}_total": len(every)} if len(every) > LISTED_MAX else {}
+    return body
 
 
 def _evidence(state: State) -> Body:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FILE_BYTES_MAX: Final = 64 * 1024
 VARIABLES_MAX: Final = 100
+WORDS_MAX: Final = 32
 PLANS_DEFAULT: Final = "plans"
 
 Source = Literal["flag", "variable", "user", "repository", "default"]
@@ -33,9 +34,10 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 SINGLE: Final = (*CHOICES, "plans")
 """The settings that hold one text."""
 
-_KNOWN: Final = (*SINGLE, "environment")
+_KNOWN: Final = (*SINGLE, "environment", "notify")
 _RESERVED: Final = frozenset((".git", ".flow"))
 _QUOTED_CHARACTERS_MAX: Final = 40
+_PREFIX_MIN: Final = 3
 
 
 class SettingsFault(BrokenWorld):
@@ -58,13 +60,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one source says: single values by name, and variables for commands."""
+    """What one source says: single values by name, variables for commands, and what tells the user (theirs alone)."""
 
     single: Mapping[str, Said]
     variables: tuple[Said, ...]
+    notify: tuple[str, ...]
 
 
-NOTHING: Final = Layer({}, ())
+NOTHING: Final = Layer({}, (), ())
 
 
 def read_layer(path: Path, source: Source, shown: str) -> Layer:
@@ -94,8 +97,12 @@ def read_layer(path: Path, source: Source, shown: str) -> Layer:
         for name, value in values.items()
         if name in SINGLE
     }
-    listed = values.get("environment")
-    return Layer(single, () if listed is None else tuple(_variables(listed, source, shown)))
+    listed, told = values.get("environment"), values.get("notify")
+    return Layer(
+        single,
+        () if listed is None else tuple(_variables(listed, source, shown)),
+        () if told is None else _words(told, source, shown),
+    )
 
 
 def checked(name: str, said: Said) -> Said:
@@ -157,10 +164,17 @@ def _refuse_unknown(values: Mapping[str, "Value"], shown: str) -> None:
         return
     from difflib import get_close_matches  # noqa: PLC0415 - for a misspelt name only
 
-    nearest = get_close_matches(unknown[:_QUOTED_CHARACTERS_MAX], _KNOWN, n=1, cutoff=0.0)[0]
-    place = f"{shown}, line {values[unknown].line}"
-    remedy = f"Write {nearest!r} if that is meant, or take the line out; known are {', '.join(_KNOWN)}."
-    refuse(f"{place}: there is no setting {short(unknown)}; the nearest is {nearest!r}.", remedy)
+    seen = f"{shown}, line {values[unknown].line}: there is no setting {short(unknown)}"
+    known = f"known are {', '.join(_KNOWN)}"
+    if values[unknown].kind == "a mapping":
+        refuse(f"{seen}.", f"Settings stand at the top, one a line, such as 'sandbox: require'; {known}.")
+    plain = unknown[:_QUOTED_CHARACTERS_MAX].casefold().replace("-", "_").removeprefix("flow_")
+    nearest = [name for name in _KNOWN if len(plain) >= _PREFIX_MIN and name.startswith(plain)]
+    nearest = nearest or get_close_matches(plain, _KNOWN, n=1)
+    if not nearest:
+        refuse(f"{seen}.", f"Take the line out, or write one that there is; {known}.")
+    remedy = f"Write {nearest[0]!r} if that is meant, or take the line out; {known}."
+    refuse(f"{seen}; the nearest is {nearest[0]!r}.", remedy)
 
 
 def _text(name: str, value: "Value", shown: str) -> str:
@@ -188,6 +202,26 @@ def _folder(said: Said) -> str:
     if not _RESERVED.isdisjoint(part.casefold().rstrip(". ") for part in plain.split("/")):
         refuse(f"{said.place}: the path {short(said.text)} goes through '.git' or '.flow'.", remedy)
     return plain
+
+
+def _words(value: "Value", source: Source, shown: str) -> tuple[str, ...]:
+    """Give the program and the arguments that tell the user that an answer of theirs is waited for."""
+    place = f"{shown}, line {value.line}"
+    if source == "repository":
+        refuse(f"{place}: a repository cannot name a command to run.", "Name it in your own configuration.")
+    remedy = "Write a list of a program and its arguments, such as 'notify: [notify-send, Flow]'."
+    if value.kind != "a list" or not value.items or any(item.kind != "a text" for item in value.items):
+        refuse(f"{place}: notify does not hold a list of texts.", remedy)
+    if len(value.items) > WORDS_MAX:
+        refuse(f"{place}: notify holds more than {WORDS_MAX} words.", remedy)
+    unseen = next((item.text for item in value.items if not item.text.isprintable()), None)
+    if unseen is not None:
+        refuse(f"{place}: notify holds {short(unseen)}, with a character that cannot be seen.", remedy)
+    program = value.items[0].text
+    if not program.strip() or not (Path(program).is_absolute() or Path(program).name == program):
+        seen = f"{place}: notify begins with {short(program)}, which is neither a program's name nor its whole path."
+        refuse(seen, "Name a program of PATH alone, or write its path from the root on.")
+    return tuple(item.text for item in value.items)
 
 
 def _variables(value: "Value", source: Source, shown: str) -> Iterator[Said]:

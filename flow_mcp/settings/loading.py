@@ -34,6 +34,10 @@ from flow_mcp.workspace.paths import printable
 
 REPOSITORY_FILE: Final = "flow.yaml"
 USER_FILE: Final = "config.yaml"
+VARIABLES_TOLD_MAX: Final = 8
+
+# What Flow itself gives to the command that tells the user, and to the commands of a plan.
+_TOLD: Final = ("FLOW_PLAN", "FLOW_REVISION", "FLOW_CHECK")
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Settings:
             ``*``, which stands for any ending.
         sources: which source set each value, by the names of the policy, ``plans``, and ``environment.NAME``.
         ignored: one sentence for each wish of the repository that was not granted.
+        notify: the user's own command that says that a person is waited for; empty for none.
     """
 
     policy: Policy
@@ -54,6 +59,7 @@ class Settings:
     environment: tuple[str, ...]
     sources: Mapping[str, Source]
     ignored: tuple[str, ...]
+    notify: tuple[str, ...] = ()
 
 
 def load_settings(root: Path, environ: Mapping[str, str], flags: Mapping[str, str], user_file: Path | None) -> Settings:
@@ -83,7 +89,23 @@ def load_settings(root: Path, environ: Mapping[str, str], flags: Mapping[str, st
         environment=tuple(granted),
         sources=MappingProxyType(sources | {"plans": plans.source} | named),
         ignored=(*loose, *withheld),
+        notify=own.notify,
     )
+
+
+def unknown_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Say of each ``FLOW_*`` variable that Flow does not know that it has no effect, and which one may be meant."""
+    known = [f"FLOW_{name.upper()}" for name in SINGLE]
+    unknown = sorted(name for name in environ if name.startswith("FLOW_") and name not in {*known, *_TOLD})
+    return tuple(_unknown_variable(name, known) for name in unknown[:VARIABLES_TOLD_MAX])
+
+
+def _unknown_variable(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - for a misspelt name only
+
+    close = get_close_matches(name[:64], known, n=1)
+    hint = f"; the nearest is {close[0]}" if close else f"; there are {', '.join(known)}"
+    return f"The variable {short(name)[1:-1]} is none that Flow reads, so it has no effect{hint}."
 
 
 def _usual_file() -> Path | None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, field_validator, model_validator
 
-from flow_mcp.server.arguments import nearest, parse_arguments, shown
+from flow_mcp.server.arguments import KEPT_CHARACTERS, mended, nearest, parse_arguments, shown
 
 
 class Closed(BaseModel):
@@ -218,3 +218,16 @@ def test_a_shown_value_is_json_that_fits_a_sentence() -> None:
     assert shown({"a": [1, None]}) == '{"a": [1, null]}'
     assert shown(object()) == '"object"'
     assert shown("\ud800") == '"?"'
+
+
+def test_what_was_sent_is_given_back_without_what_is_wrong_and_within_bounds() -> None:
+    assert mended(Request, {"title": "a", "wait_s": 99, "colour": "red"}) == ({"title": "a"}, ["wait_s"])
+    assert mended(Request, {"title": "a"}) == ({"title": "a"}, [])
+    assert mended(Request, {"title": "a", "checks": ["b" * KEPT_CHARACTERS], "wait_s": 0}) == (
+        {"title": "a"},
+        ["wait_s", "checks"],
+    )
+    assert mended(Request, {"names": ["b" * KEPT_CHARACTERS], "wait_s": 0}) == ({}, ["wait_s", "names"])
+    odds: list[object] = [[], "text", {"title": "\ud800"}, {"title": object()}, {"share": float("nan")}]
+    for odd in odds:
+        assert mended(Request, odd) == ({}, [])

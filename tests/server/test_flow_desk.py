@@ -3,8 +3,11 @@
 import asyncio
 import json
 import shutil
+import sys
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,14 +15,16 @@ import pytest
 from mcp import Client
 from mcp.types import ElicitRequestParams, ElicitResult
 
+from flow_mcp.cli.call import _Shell as Shell
+from flow_mcp.domain.decision import Refused
 from flow_mcp.domain.model import Actor
-from flow_mcp.engine.core import Engine
+from flow_mcp.engine.core import Engine, State
 from flow_mcp.guarantees import rendered_page
 from flow_mcp.server.app import build
 from flow_mcp.server.flow_desk import FlowDesk
 from flow_mcp.server.table import INSTRUCTIONS, Role, rows
 from flow_mcp.server.texts import PROMPTS, RESOURCES
-from tests.engine.place import CHECK, GATE, Place, make
+from tests.engine.place import CHECK, GATE, Place, make, until
 
 Era = Literal["legacy", "auto"]
 Body = dict[str, Any]
@@ -52,9 +57,17 @@ class Rig:
         self.answers: list[ElicitResult] = []
         self.era: Era = "auto"
         self.progress: list[str] = []
+        self.notify: tuple[str, ...] = ()
 
     def engine(self) -> Engine:
-        return self.place.another()
+        engine = self.place.another()
+        engine.settings = replace(engine.settings, notify=self.notify)
+        return engine
+
+    @property
+    def log(self) -> list[Body]:
+        text = (self.place.root / ".flow" / "log" / "flow.log").read_text()
+        return [json.loads(line) for line in text.splitlines()]
 
     async def client(self, stack: AsyncExitStack, role: Role | None, *, person: bool) -> Client:
         server = build(
@@ -144,6 +157,12 @@ def test_a_whole_goal_with_a_person_at_the_host(rig: Rig, era: Era) -> None:
         assert packet["assignment"]["changed_paths"] == ["greeting.txt", "tests/new.sh"]
         assert packet["requirements"]
         assert packet["checks"] == [CHECK.run]
+        test, greeting = packet["differences"]["files"]
+        assert (test["path"], test["marks"]) == ("tests/new.sh", ["test"])
+        assert greeting["diff"] == "@@ -1 +1,2 @@\n hello\n+bye\n"
+        assert "approved source" in packet["differences_since_approval"]["say"]
+        page = await call(reviewer, "status", view="review", path="greeting.txt", offset=14)
+        assert page["text"] == f"changed since bye.1 started, +1 -0\n{greeting['diff']}"
         finding = {"severity": "advisory", "summary": "a word", "evidence": "greeting.txt"}
         judged = await call(reviewer, "review_submit", **own, findings=[finding])
         assert judged["reviewer"] == "unattested"
@@ -320,6 +339,10 @@ def test_what_a_scope_implies_is_filled_in_and_what_it_lacks_is_said(rig: Rig) -
         assert stranger["refused"]["rule"] == "observe.listed-only"
         other = await call(manager, "validate", scope="focused", command="true")
         assert other["refused"]["rule"] == "observe.listed-only"
+        closer = await call(manager, "validate", scope="proof")
+        assert closer["observation"]["proof"]["outcome"] == "failed", closer
+        only = await call(manager, "validate", scope="focused")
+        assert only["observation"]["command"] == CHECK.run
         nobody = await call(manager, "validate", scope="proof", feature_id="nobody")
         assert nobody["refused"]["rule"] == "observe.listed-only"
         closed = await call(manager, "close", kind="deferred", summary="later")
@@ -471,3 +494,141 @@ def test_nothing_in_a_plan_can_pose_as_a_line_of_the_packet(rig: Rig) -> None:
     assert "Requirement r1: it says bye" in lines
     assert "Decided: one line" in lines
     assert "Commands may read, outside the digest: cache" in lines
+
+
+def test_every_call_is_a_line_of_the_log_with_its_tool_and_what_refused_it(rig: Rig) -> None:
+    async def story(_rig: Rig, manager: Client, reviewer: Client) -> None:
+        await call(manager, "status")
+        await call(manager, "run_start")
+        await call(reviewer, "close", kind="abandoned", summary="no")
+        await call(manager, "status", view="everything")
+
+    run(rig, story)
+    calls = [(one["event"], one["tool"], one["refused"]) for one in rig.log]
+    assert calls == [
+        ("call", "status", None),
+        ("call", "run_start", "plan.approved-first"),
+        ("call", "close", "review.reserved-identity"),
+        ("call", "status", "arguments"),
+    ]
+    assert all(one["ms"] >= 0 for one in rig.log)
+
+
+def test_no_argument_no_output_and_no_secret_stands_in_the_log(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "hunter2")
+    rig.place.script("run.sh", "echo hunter2 $TOKEN", "echo hunter2 >&2", "exit 1")
+
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        rig.answers.append(yes(approve=True))
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN | {"summary": "hunter2"}, operation_id="hunter2")
+        await call(manager, "plan_save", goal="hunter2", plan={"hunter2": "hunter2"})
+        await call(manager, "plan_approve", plan_id="hunter2")
+        await call(manager, "plan_approve")
+        await call(manager, "run_start", feature_id="hunter2")
+        await call(manager, "run_start")
+        body = await call(manager, "validate", scope="focused", command=CHECK.run)
+        assert "hunter2" in body["observation"]["output_tail"]
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("hunter2")  # noqa: EM101 - the secret that must not be kept
+
+    run(rig, story)
+    monkeypatch.setattr(Engine, "read", broken)
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(FlowDesk(rig.engine(), None, rendered_page).call("status", {}, Shell()))
+    until(lambda: "check ended" in {one["event"] for one in rig.log})
+    assert "hunter2" not in "".join(path.read_text() for path in (rig.place.root / ".flow" / "log").iterdir())
+    (line,) = (one for one in rig.log if one["event"] == "broken")
+    assert line["tool"] == "status"
+    assert line["error"].startswith("ZeroDivisionError at test_flow_desk.py:")
+
+
+def test_a_log_that_cannot_be_written_costs_no_call(rig: Rig) -> None:
+    (rig.place.root / ".flow").mkdir(exist_ok=True)
+    (rig.place.root / ".flow" / "log").write_text("in the way")
+
+    async def story(_rig: Rig, manager: Client, _reviewer: Client) -> None:
+        assert (await call(manager, "status"))["status"] == "none"
+
+    run(rig, story)
+    assert (rig.place.root / ".flow" / "log").read_text() == "in the way"
+
+
+def telling(rig: Rig, folder: Path) -> Path:
+    """Name a command in the user's configuration that writes down what it is told."""
+    notes, program = folder / "notes", folder / "tell.py"
+    program.write_text(f"import sys; open({str(notes)!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n")
+    rig.notify = (sys.executable, str(program), "Flow:")
+    return notes
+
+
+def test_the_users_command_tells_them_once_that_they_are_waited_for(rig: Rig, tmp_path: Path) -> None:
+    notes = telling(rig, tmp_path)
+
+    async def story(_rig: Rig, manager: Client, reviewer: Client) -> None:
+        await call(manager, "plan_approve")
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        await call(manager, "status")
+        assert not notes.exists()
+        for _ in range(3):
+            assert (await call(manager, "plan_approve"))["next"]["who"] == "person"
+        await call(reviewer, "status")
+        until(lambda: notes.exists() and notes.read_text().endswith("\n"))
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN | {"summary": "Larger."})
+        await call(manager, "plan_approve")
+        until(lambda: notes.read_text().count("\n") >= 2)
+
+    run(rig, story, person=False)
+    told = "Flow: Show the plan with `flow-mcp show`, then answer with `flow-mcp approve` or `flow-mcp deny`."
+    assert notes.read_text().splitlines() == [told, told]
+
+
+def test_the_reviewers_connection_tells_nobody(rig: Rig, tmp_path: Path) -> None:
+    notes = telling(rig, tmp_path)
+    desk = FlowDesk(rig.engine(), "reviewer", rendered_page)
+    assert not desk._notifier.tell("p", 1, "Answer.")
+    assert FlowDesk(rig.engine(), "manager", rendered_page)._notifier.tell("p", 1, "Answer.")
+    until(notes.exists)
+
+
+def test_a_command_that_is_missing_costs_no_call(rig: Rig) -> None:
+    rig.notify = ("/not/there",)
+
+    async def story(_rig: Rig, manager: Client, _reviewer: Client) -> None:
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        assert (await call(manager, "plan_approve"))["next"]["who"] == "person"
+
+    run(rig, story, person=False)
+
+
+class _Listening(Shell):
+    """A session that hears how far a call is, and lets the reading go on once it has heard of it."""
+
+    def __init__(self, heard: threading.Event) -> None:
+        self.heard = heard
+        self.told: list[tuple[float, str]] = []
+
+    async def progress(self, done: float, _total: float | None, message: str) -> None:
+        self.told.append((done, message))
+        self.heard.set()
+
+
+def test_the_reading_of_a_large_source_is_told_as_a_part_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, heard = Place(make(tmp_path)), threading.Event()
+    place.approved()
+    desk, session = FlowDesk(place.engine, None, lambda: ""), _Listening(heard)
+    real = place.engine.read
+
+    def slow(actor: Actor, plan_id: str | None, *, look: bool) -> State | Refused:
+        place.engine.space.memory.reading(3, 4)
+        assert heard.wait(60)
+        return real(actor, plan_id, look=look)
+
+    monkeypatch.setattr(place.engine, "read", slow)
+    monkeypatch.setattr("flow_mcp.server.flow_desk.PROGRESS_S", 0.01)
+    reply = asyncio.run(desk.call("status", {"check_source": True}, session))
+    assert not reply.is_error
+    assert session.told[0] == (0.75, "3 of 4 files of the source are read")
+    assert not [told for told in session.told if told[0] > 1]

@@ -97,25 +97,31 @@ def test_the_typescript_clients_drive_a_goal(typescript: Drive, repository: Path
     assert len(seen["asked"]) == 1
 
 
-def test_a_server_that_leaves_ends_its_check_and_records_it(repository: Path) -> None:
-    (repository / "run.sh").write_text("#!/bin/sh\nexec sleep 60\n")
+def test_a_check_outlives_its_server_and_the_next_two_find_it(repository: Path, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    (repository / "run.sh").write_text(f"#!/bin/sh\necho begun\nwhile [ ! -e {go} ]; do sleep 0.05; done\n")
     place = Place(repository, policy={"approve": "caller"})
     place.git("commit", "--quiet", "--all", "--message=slow")
-    calls: list[tuple[str, dict[str, Any]]] = [
-        ("plan_save", {"goal": GOAL, "plan": PLAN}),
-        ("plan_approve", {}),
-        ("validate", {"scope": "baseline", "wait_s": 0}),
-    ]
+    check = {"check_id": "check-3"}
 
-    async def left() -> None:
+    async def during(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+        body: dict[str, Any] = {}
         command = StdioServerParameters(
             command=sys.executable, args=[*SERVE, "--approve", "caller"], env=dict(os.environ), cwd=str(repository)
         )
         async with Client(command) as client:
             for name, arguments in calls:
                 answer = await client.call_tool(name, arguments)
-                assert not answer.is_error
+                assert not answer.is_error, answer
+                body = answer.structured_content
+        return body
 
-    anyio.run(left)
+    begun = ("validate", {"scope": "baseline", "wait_s": 0})
+    anyio.run(during, ("plan_save", {"goal": GOAL, "plan": PLAN}), ("plan_approve", {}), begun)
+    second = anyio.run(during, ("validate", {**check, "wait_s": 1}))
+    assert (second["check"]["state"], second["check"]["output_tail"]) == ("running", "begun\n")
+    assert second["check"]["elapsed_s"] > 0
+    go.touch()
+    third = anyio.run(during, ("validate", check))
+    assert (third["observation"]["ended"], third["observation"]["exit_code"]) == ("exited", 0)
     assert place.document.pending is None
-    assert place.document.baselines[0].ended == "cancelled"

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from flow_mcp.domain.errors import BrokenWorld
 from flow_mcp.domain.policy import Policy, loosened
-from flow_mcp.settings import Settings, SettingsFault, load_settings
-from flow_mcp.settings.layer import CHOICES, FILE_BYTES_MAX, VARIABLES_MAX
+from flow_mcp.settings import Settings, SettingsFault, load_settings, unknown_variables
+from flow_mcp.settings.layer import CHOICES, FILE_BYTES_MAX, VARIABLES_MAX, WORDS_MAX
 
 # Each setting with three values that differ, so that the one in force says whose it is.
 THREE = {
@@ -224,6 +224,63 @@ def test_as_many_variables_as_allowed_are_read_and_one_more_is_refused(place: Pl
     assert "more than 100 variables" in place.fault().seen
 
 
+# --- Who tells the user -------------------------------------------------------------------------------------------
+
+
+def test_the_user_names_a_command_that_tells_them_and_nobody_else_does(place: Place) -> None:
+    assert place.load().notify == ()
+    place.user("notify: [notify-send, --urgency=critical, Flow]\n")
+    assert place.load().notify == ("notify-send", "--urgency=critical", "Flow")
+    assert place.load({"FLOW_NOTIFY": "touch /tmp/x"}).notify == place.load().notify
+    place.user("notify:\n- /opt/my tools/tell\n")
+    assert place.load().notify == ("/opt/my tools/tell",)
+
+
+@pytest.mark.parametrize("value", ["[notify-send]", "[]", "true", "'touch /tmp/x'", "null"])
+def test_a_repository_that_names_a_command_to_run_is_refused_in_a_sentence(place: Place, value: str) -> None:
+    place.user("notify: [notify-send]\n")
+    place.repository(f"sandbox: require\nnotify: {value}\n")
+    fault = place.fault()
+    assert fault.seen == "flow.yaml, line 2: a repository cannot name a command to run."
+    assert fault.remedy == "Name it in your own configuration."
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("notify-send", "notify does not hold a list of texts"),
+        ("[]", "notify does not hold a list of texts"),
+        ("{}", "notify does not hold a list of texts"),
+        ("[notify-send, 1]", "notify does not hold a list of texts"),
+        ("[notify-send, [a]]", "notify does not hold a list of texts"),
+        ("[['a']]", "notify does not hold a list of texts"),
+        (f"[{', '.join(['a'] * (WORDS_MAX + 1))}]", f"notify holds more than {WORDS_MAX} words"),
+        ("['']", "notify begins with ''"),
+        ("[' ']", "notify begins with ' '"),
+        ("[./tell]", "notify begins with './tell'"),
+        ("[bin/tell]", "notify begins with 'bin/tell'"),
+        ("['~/bin/tell']", "notify begins with '~/bin/tell'"),
+        ("['../tell']", "notify begins with '../tell'"),
+        ('["a\\0b"]', "with a character that cannot be seen"),
+        ('[tell, "\\uD800"]', "with a character that cannot be seen"),
+        ('[tell, "\\e[2J"]', "with a character that cannot be seen"),
+    ],
+)
+def test_a_command_that_cannot_be_one_is_refused_with_what_belongs_there(place: Place, value: str, words: str) -> None:
+    place.user(f"plans: goals\nnotify: {value}\n")
+    fault = place.fault()
+    assert fault.seen.startswith(f"{place.user_file}, line 2: ")
+    assert words in fault.seen
+    for sentence in (fault.seen, fault.remedy):
+        assert sentence.endswith(".")
+        assert sentence.isprintable()
+
+
+def test_as_many_words_as_are_allowed_are_taken(place: Place) -> None:
+    place.user(f"notify: [{', '.join(['a'] * WORDS_MAX)}]\n")
+    assert len(place.load().notify) == WORDS_MAX
+
+
 # --- Hostile files ------------------------------------------------------------------------------------------------
 
 # What a file holds, the line it is refused for, and words that its sentence has and no other.
@@ -243,7 +300,11 @@ HOSTILE: dict[str, tuple[bytes, int, str]] = {
     "list": (b"- sandbox\n", 1, "the file holds a list"),
     "text": (b"sandbox=off\n", 1, "the file holds a text"),
     "misspelt": (b"plans: a\nsandbx: off\n", 2, "no setting 'sandbx'; the nearest is 'sandbox'"),
-    "nested": (b"policy:\n  sandbox: off\n", 1, "no setting 'policy'"),
+    "nested": (b"policy:\n  sandbox: off\n", 1, "no setting 'policy'."),
+    "a part of a name": (b"env: [CI]\n", 1, "no setting 'env'; the nearest is 'environment'"),
+    "a hyphen": (b"caller-scope: trusted\n", 1, "no setting 'caller-scope'; the nearest is 'caller_scope'"),
+    "a variable": (b"FLOW_APPROVE: person\n", 1, "no setting 'FLOW_APPROVE'; the nearest is 'approve'"),
+    "nothing near": (b"colour: red\n", 1, "no setting 'colour'."),
     "strange": (("\u4e16" * 500 + ": 1\n").encode(), 1, "no setting '\\u4e16"),
     "unknown value": (b"sandbox: strict\n", 1, "sandbox cannot be 'strict'"),
     "value in capitals": (b"reviewer: Any\n", 1, "reviewer cannot be 'Any'"),
@@ -325,6 +386,10 @@ def test_a_fault_is_a_broken_world_and_its_remedy_names_what_belongs_there(place
     assert "the name of a folder in the workspace" in place.fault().remedy
     place.repository("plan: goals\n")
     assert place.fault().remedy.startswith("Write 'plans' if that is meant")
+    place.repository("policy:\n  sandbox: off\n")
+    assert place.fault().remedy.startswith("Settings stand at the top, one a line, such as 'sandbox: require'")
+    place.repository("colour: red\n")
+    assert place.fault().remedy.startswith("Take the line out")
     place.repository("plans: ..\n")
     assert "such as 'plans'" in place.fault().remedy
     place.repository("plans: [\n")
@@ -549,3 +614,14 @@ def test_a_yaml_reader_is_loaded_only_where_a_file_exists(place: Place, text: st
     command = [sys.executable, "-c", COUNTING, str(place.root), str(place.user_file)]
     output = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
     assert json.loads(output) == loaded
+
+
+def test_a_variable_that_flow_does_not_know_is_told_with_the_nearest_one() -> None:
+    known = {"FLOW_APPROVE": "caller", "FLOW_PLANS": "plans", "FLOW_PLAN": "p", "FLOW_CHECK": "c", "PATH": "/bin"}
+    assert unknown_variables(known) == ()
+    (told,) = unknown_variables(known | {"FLOW_APROVE": "caller"})
+    assert told == "The variable FLOW_APROVE is none that Flow reads, so it has no effect; the nearest is FLOW_APPROVE."
+    (told,) = unknown_variables({"FLOW_XYZZY_\x1b": "1"})
+    assert "; there are FLOW_APPROVE, " in told
+    assert told.isprintable()
+    assert len(unknown_variables({f"FLOW_{number}": "" for number in range(50)})) == 8
