@@ -1,11 +1,13 @@
 import json
 
+from flow_mcp.domain.commands import Close, ReviewSubmit
 from flow_mcp.domain.listing import LINES_MAX, listing_of
+from flow_mcp.domain.model import Actor, Document
 from flow_mcp.store import chain
 from flow_mcp.store.documents import rendered
 from flow_mcp.workspace.folders import remove_tree
 from tests.cli.conftest import Flow
-from tests.cli.rig import Project, run_flow
+from tests.cli.rig import APP_DONE, Project, run_flow
 
 
 def test_documents_that_hold_end_with_0(pending: Project, flow: Flow) -> None:
@@ -25,7 +27,7 @@ def test_no_documents_are_no_problem(started: Project, flow: Flow) -> None:
 
 def test_nothing_is_written_and_no_server_is_needed(drafted: Project, flow: Flow) -> None:
     remove_tree(drafted.root / ".flow")
-    assert flow("verify").code == 0
+    assert flow("verify", "--audit").code == 0
     assert not (drafted.root / ".flow").exists()
 
 
@@ -36,7 +38,10 @@ def test_one_damaged_document_is_told_beside_those_that_hold(drafted: Project, f
     assert ended.code == 1
     assert ended.out.startswith("1 of 2 documents in plans/ do not hold.")
     assert "Line 1" in ended.out
-    assert "git checkout" in ended.out
+    assert "git checkout" not in ended.out
+    assert "Mend it by hand" in ended.out
+    drafted.git("add", "plans/other.json")
+    assert "git checkout" in flow("verify").out
     body = flow("verify", "--json").body
     assert (body["ok"], [one["ok"] for one in body["plans"]]) == (False, [True, False])
     assert flow("verify", name).code == 0
@@ -83,3 +88,56 @@ def test_a_list_whose_file_is_gone_is_a_problem(pending: Project, flow: Flow) ->
 def test_a_workspace_that_is_none_is_a_broken_world(started: Project, flow: Flow) -> None:
     ended = flow("verify", "--workspace", str(started.root / "nope"), "--json")
     assert (ended.code, "is not a folder" in ended.body["error"]["seen"]) == (4, True)
+
+
+def completed(project: Project) -> Document:
+    review = project.document.runs[0].review
+    assert review is not None
+    ask = ReviewSubmit(assignment_id=review.id, verdict="passed", summary="Read.", findings=())
+    project.ask(ask, Actor(role="reviewer", agent="reviewer-connection"))
+    return project.ask(Close(kind="completed", summary="slug() is there"))
+
+
+def test_an_audit_says_that_a_completed_goal_has_no_gap_and_whether_its_source_moved(
+    pending: Project, flow: Flow
+) -> None:
+    completed(pending)
+    ended = flow("verify", "--audit", "--json")
+    (plan,) = ended.body["plans"]
+    assert (ended.code, plan["audit"]) == (0, {"closure": "completed", "gaps": [], "source": "as closed"})
+    pending.write("app.py", APP_DONE + "# later work\n")
+    remove_tree(pending.root / ".flow")
+    ended = flow("verify", "--audit")
+    assert (ended.code, "completed, 0 gap(s); source: moved since" in ended.out) == (0, True)
+    assert not (pending.root / ".flow").exists()
+    assert "audit" not in flow("verify", "--json").body["plans"][0]
+
+
+def test_an_audit_judges_apart_from_what_verifying_refuses(pending: Project, flow: Flow) -> None:
+    document = completed(pending)
+    bare = document.model_copy(update={"baselines": (), "operations": document.operations[:-1]})
+    pending.path.write_bytes(rendered(chain.appended(bare, document.operations[-1])))
+    ended = flow("verify", "--audit", "--json")
+    (plan,) = ended.body["plans"]
+    assert (ended.code, plan["ok"], "review.baseline-taken" in plan["seen"]) == (1, False, True)
+    assert [gap["id"] for gap in plan["audit"]["gaps"]] == ["baseline-missing"]
+    shown = flow("verify", "--audit")
+    assert (shown.code, "baseline-missing: " in shown.out) == (1, True)
+
+
+def test_an_open_goal_and_one_that_nobody_can_read_are_not_audited(drafted: Project, flow: Flow) -> None:
+    drafted.write("plans/other.json", "{")
+    ended = flow("verify", "--audit", "--json")
+    assert (ended.code, [one.get("audit") for one in ended.body["plans"]]) == (1, [None, None])
+
+
+def test_without_a_readable_tree_the_audit_judges_the_document_alone(pending: Project, flow: Flow) -> None:
+    document = completed(pending)
+    plan = document.plan
+    assert plan is not None
+    odd = plan.model_copy(update={"artifacts": ("../out",)})
+    given = document.approvals[0].model_copy(update={"plan_digest": odd.digest()})
+    changes = {"plan": odd, "approvals": (given,), "operations": document.operations[:-1]}
+    pending.path.write_bytes(rendered(chain.appended(document.model_copy(update=changes), document.operations[-1])))
+    ended = flow("verify", "--audit", "--json")
+    assert (ended.code, ended.body["plans"][0]["audit"]["source"]) == (0, "unknown")
