@@ -6,7 +6,7 @@ from pathlib import Path
 from flow_mcp.cli.answer import Answer
 from flow_mcp.cli.opening import opened
 from flow_mcp.cli.options import AsJson, Because, Plan, PlanOption, Workspace, Yes, meant, start
-from flow_mcp.cli.person import Decision, answering, settled
+from flow_mcp.cli.person import BY_NOBODY_ELSE, Decision, answering, settled
 from flow_mcp.cli.words import packet_blocks, refusal
 from flow_mcp.domain.commands import Close
 from flow_mcp.domain.decide import FINAL_RULES, objections
@@ -39,5 +39,7 @@ def _accept(plan_id: str | None, because: str, workspace: Path | None, actor: Ac
     ask = Close(kind="accepted", summary=because, shown_source=digest)
     found = objections(Question(state.document, ask, state.facts), FINAL_RULES, engine.book)
     shown = acceptance_question(state.document, tuple(f"{one.rule}: {one.seen}" for one in found), digest)
-    decision = Decision(ask, packet_blocks(shown.message), "Accept the goal as it is?", "The goal is accepted.")
+    packet = packet_blocks(f"{shown.message}\nBecause: {because}")
+    question, summary, known = "Accept the goal as it is?", "The goal is accepted.", ("closure", "open_rules")
+    decision = Decision(ask, packet, question, summary, BY_NOBODY_ELSE, known, {"closure": "accepted, by a person"})
     return settled(engine, state, actor, decision)

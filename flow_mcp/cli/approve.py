@@ -6,11 +6,12 @@ from pathlib import Path
 from flow_mcp.cli.answer import Answer, Words
 from flow_mcp.cli.opening import opened
 from flow_mcp.cli.options import AsJson, Plan, PlanOption, Workspace, Yes, meant, start
-from flow_mcp.cli.person import Decision, answering, settled
+from flow_mcp.cli.person import BY_CALLER, BY_NOBODY_ELSE, Decision, answering, settled
 from flow_mcp.cli.words import packet_blocks, refusal
 from flow_mcp.domain.commands import PlanApprove
 from flow_mcp.domain.decision import Refused
 from flow_mcp.domain.model import Actor
+from flow_mcp.server.advice import weightiest
 from flow_mcp.server.approving import packet
 
 
@@ -38,9 +39,11 @@ def _approve(plan_id: str | None, workspace: Path | None, actor: Actor) -> Answe
         shown_revision=state.document.revision,
         shown_source=state.facts.digest,
     )
+    advice = weightiest(engine.space.root, state.document, state.seen)
     shown = (
-        *packet_blocks(packet(state.document, state.seen)),
+        *packet_blocks(packet(state.document, state.seen, advice)),
         Words("`flow-mcp show` prints the whole plan.", "faint"),
     )
-    decision = Decision(ask, shown, "Approve exactly this plan?", "The plan is approved.")
+    otherwise = BY_CALLER if state.facts.policy.approve == "caller" else BY_NOBODY_ELSE
+    decision = Decision(ask, shown, "Approve exactly this plan?", "The plan is approved.", otherwise)
     return settled(engine, state, actor, decision)

@@ -17,6 +17,7 @@ from flow_mcp.cli.interrupts import Interrupts
 from flow_mcp.cli.opening import opened
 from flow_mcp.cli.options import AsJson, Workspace, start
 from flow_mcp.cli.paper import as_json as json_text
+from flow_mcp.cli.paper import plain
 from flow_mcp.guarantees import rendered_page
 from flow_mcp.server import strict_json
 from flow_mcp.server.arguments import nearest
@@ -57,7 +58,10 @@ def call(
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> Answer:
-    """Call one tool as the manager, and print its answer as JSON; a check that starts is waited for to its end."""
+    """Call one tool as the manager, and print its answer as JSON.
+
+    A check that starts is waited for to its end, unless wait_s says for how long; it then goes on by itself.
+    """
     if tool not in _NAMES:
         likely = nearest(tool, _NAMES)
         seen = f"There is no tool {tool!r}."
@@ -93,8 +97,8 @@ def _call(tool: str, given: dict[str, JsonValue], workspace: Path | None) -> Ans
 
 
 def _starts(given: Mapping[str, JsonValue]) -> bool:
-    """Say whether a call of validate starts a check; its process must then outlive it."""
-    return given.get("check_id") is None
+    """Say whether a call of validate starts a check that it is to wait for."""
+    return given.get("check_id") is None and given.get("wait_s") is None
 
 
 def _asked(desk: FlowDesk, tool: str, given: dict[str, JsonValue]) -> Reply:
@@ -103,18 +107,31 @@ def _asked(desk: FlowDesk, tool: str, given: dict[str, JsonValue]) -> Reply:
 
 def _to_the_end(desk: FlowDesk, given: dict[str, JsonValue]) -> Reply:
     """Start a check and wait until it ends; an interrupt cancels it, and its end is recorded."""
+    check_id = "the check"
     with Interrupts() as interrupts:
         reply = _asked(desk, "validate", {**given, "wait_s": 0})
         while "check" in reply.body:
             check: Mapping[str, JsonValue] = reply.body["check"]
-            again: dict[str, JsonValue] = {"plan_id": reply.body["plan_id"], "check_id": check["id"]}
+            check_id = str(check["id"])
+            again: dict[str, JsonValue] = {"plan_id": reply.body["plan_id"], "check_id": check_id}
             if interrupts.came:
-                _asked(desk, "validate", {**again, "cancel": True})
+                reply = _asked(desk, "validate", {**again, "cancel": True})
                 break
             reply = _asked(desk, "validate", {**again, "wait_s": WAIT_S})
     if interrupts.came:
+        sys.stderr.write(f"{plain(_interrupted(reply, check_id))}\n")
         raise KeyboardInterrupt
     return reply
+
+
+def _interrupted(reply: Reply, check_id: str) -> str:
+    """Say what became of a check whose waiting was interrupted."""
+    seen: Mapping[str, JsonValue] = reply.body.get("observation", {})
+    if "check" in reply.body:
+        return f"{check_id} was asked to end and has not yet; `flow-mcp status` tells when it has."
+    if seen.get("ended") == "cancelled":
+        return f"{check_id} is cancelled: it is recorded, and counts as no pass."
+    return f"Interrupted; {check_id} came to its end: {reply.body['summary']}"
 
 
 def _code(reply: Reply) -> int:

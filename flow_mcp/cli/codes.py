@@ -11,7 +11,7 @@ INTERRUPTED: Final = 130
 
 MEANINGS: Final = (
     (DONE, "done"),
-    (PROBLEM, "a problem was found (verify, doctor, demo)"),
+    (PROBLEM, "a problem was found (verify, doctor, demo, observe, cancel, gc)"),
     (USAGE, "the command was not understood, or there is no terminal to ask at"),
     (REFUSED, "a rule refused, or the person did not type yes"),
     (WORLD, "the world stands in the way: an unreadable document, a lock that is busy, no workspace"),

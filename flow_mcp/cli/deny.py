@@ -6,11 +6,12 @@ from pathlib import Path
 from flow_mcp.cli.answer import Answer
 from flow_mcp.cli.opening import opened
 from flow_mcp.cli.options import AsJson, Because, Plan, PlanOption, Workspace, Yes, meant, start
-from flow_mcp.cli.person import Decision, answering, settled
+from flow_mcp.cli.person import BY_CALLER, Decision, answering, settled
 from flow_mcp.cli.words import packet_blocks, refusal
 from flow_mcp.domain.commands import PlanDeny
 from flow_mcp.domain.decision import Refused
 from flow_mcp.domain.model import Actor
+from flow_mcp.server.advice import weightiest
 from flow_mcp.server.approving import packet
 
 
@@ -35,6 +36,7 @@ def _deny(plan_id: str | None, because: str, workspace: Path | None, actor: Acto
         return refusal(state)
     plan = state.document.plan
     ask = PlanDeny(plan_digest="" if plan is None else plan.digest(), because=because)
-    shown = packet_blocks(packet(state.document, state.seen))
-    decision = Decision(ask, shown, "Say no to this plan?", "The draft is denied.")
+    advice = weightiest(engine.space.root, state.document, state.seen)
+    shown = packet_blocks(packet(state.document, state.seen, advice))
+    decision = Decision(ask, shown, "Say no to this plan?", "The draft is denied.", BY_CALLER)
     return settled(engine, state, actor, decision)

@@ -6,11 +6,12 @@ from typing import Final
 
 from flow_mcp.cli.answer import Misused
 from flow_mcp.cli.options import fault
-from flow_mcp.cli.person import prompted
+from flow_mcp.cli.person import insisted
 from flow_mcp.domain.commands import NewFinding
 from flow_mcp.domain.plan import Finding
 
 _FORM: Final = re.compile(r"(blocking|advisory):\s*(.*?)(?:\s+::(?=\s|$)\s*(.*))?", re.DOTALL)
+_MORE: Final = "A blocking finding (an empty line ends):"
 _REMEDY: Final = "Write --finding 'blocking: what is wrong :: what was seen where', or 'advisory: …'."
 
 
@@ -60,21 +61,21 @@ def _carried(name: str, known: dict[str, Finding]) -> NewFinding:
     )
 
 
-def prompted_findings() -> tuple[NewFinding, ...]:
-    """Ask for blocking findings until an empty line."""
-    return tuple(_prompted_findings())
+def prompted_findings(*, needed: bool) -> tuple[NewFinding, ...]:
+    """Ask for blocking findings until an empty line; ``needed`` says that there must be one.
+
+    Raises:
+        Misused: where nothing comes that can be recorded.
+    """
+    return tuple(_prompted_findings(needed=needed))
 
 
-def _prompted_findings() -> Iterator[NewFinding]:
-    while summary := prompted_text("A blocking finding (an empty line ends):"):
-        yield NewFinding(severity="blocking", summary=summary, evidence=prompted_text("What was seen where:") or None)
+def _prompted_findings(*, needed: bool) -> Iterator[NewFinding]:
+    summary = insisted("A blocking finding:", fault) if needed else insisted(_MORE, _fault_unless_empty)
+    while summary:
+        yield NewFinding(severity="blocking", summary=summary, evidence=insisted("What was seen where:", fault))
+        summary = insisted(_MORE, _fault_unless_empty)
 
 
-def prompted_text(question: str) -> str:
-    """Ask until the answer is empty or can stand in a document."""
-    while text := prompted(question):
-        why = fault(text)
-        if why is None:
-            return text
-        question = f"That cannot be recorded: {why}. Again:"
-    return ""
+def _fault_unless_empty(text: str) -> str | None:
+    return fault(text) if text else None

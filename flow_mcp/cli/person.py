@@ -6,9 +6,12 @@ can be asked: ``--yes`` then records the answer as the caller's, and the rules s
 
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pydantic import JsonValue
 
 from flow_mcp.cli.answer import Answer, Block, Facts, Misused, Words
 from flow_mcp.cli.codes import REFUSED
@@ -23,23 +26,32 @@ from flow_mcp.engine.core import Asked, Engine, State
 TERMINAL = Actor(role="person", channel="terminal-unverified")
 CALLER = Actor(role="manager", channel="caller")
 
+BY_CALLER: Final = ", or with --yes to answer as the caller"
+BY_NOBODY_ELSE: Final = ": this takes a person, and no script can do it"
+_YES: Final = ("y", "yes")
+
+AGAIN_MAX: Final = 3
+"""How often a question is asked again."""
+
 _TRIAL = Moment(at="", fresh="trial")
 
 
 def answering(*, yes: bool) -> Actor:
-    """Say who answers.
+    """Say who answers; whether they can be asked is found out when there is something to ask."""
+    return CALLER if yes else TERMINAL
+
+
+def reached(otherwise: str) -> None:
+    """See that a person can be asked; ``otherwise`` is what helps beside a terminal, where something does.
 
     Raises:
-        Misused: where nobody can be asked.
+        Misused: where nobody can.
     """
-    if yes:
-        return CALLER
     if not at_terminal():
         seen = "There is no terminal here, so nobody can be asked."
-        raise Misused(seen, "Run it at a terminal, or with --yes to answer as the caller.")
-    if isinstance(sys.stdin, io.TextIOWrapper):
+        raise Misused(seen, f"Run it at a terminal{otherwise}.")
+    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "surrogateescape":
         sys.stdin.reconfigure(errors="surrogateescape")  # what is no text is then told, where it would be a traceback
-    return TERMINAL
 
 
 def at_terminal() -> bool:
@@ -51,14 +63,39 @@ def prompted(question: str) -> str:
     """Ask for one line on the terminal; nothing where it ends."""
     sys.stderr.write(f"{question} ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip()
+    try:
+        return sys.stdin.readline().strip()
+    except KeyboardInterrupt:
+        sys.stderr.write("\nInterrupted: nothing was recorded.\n")
+        raise
 
 
-def confirmed(packet: Sequence[Block], question: str) -> bool:
-    """Show what is decided, and ask for a yes. What was typed before it was shown does not count."""
+def insisted(question: str, fault: Callable[[str], str | None]) -> str:
+    """Ask until the answer has no fault, three times again at most.
+
+    Raises:
+        Misused: where no answer without one comes.
+    """
+    for _ in range(1 + AGAIN_MAX):
+        text = prompted(question)
+        why = fault(text)
+        if why is None:
+            return text
+        question = f"That cannot be recorded: {why}. Again:"
+    seen = "No answer came that can be recorded, so nothing was recorded."
+    raise Misused(seen, "Begin again, or give the answers as options; --help names them.")
+
+
+def confirmed(packet: Sequence[Block], question: str, otherwise: str) -> bool:
+    """Show what is decided, and ask for a yes, or y. What was typed before it was shown does not count.
+
+    Raises:
+        Misused: where nobody can be asked.
+    """
+    reached(otherwise)
     show(packet)
     _forget_typed()
-    return prompted(f"{question} Type yes to confirm:") == "yes"
+    return prompted(f"{question} Type yes to confirm:").casefold() in _YES
 
 
 def _forget_typed() -> None:
@@ -84,12 +121,22 @@ class Decision:
         packet: what is shown of it.
         question: what is asked, without the way to answer.
         summary: what came of a yes, in a sentence.
+        otherwise: what helps beside a terminal, where there is none.
+        known: what of the answer stands in the packet already.
+        told: what of the answer a person reads in other words; a program reads it as it is.
     """
 
     ask: Ask
     packet: Sequence[Block]
     question: str
     summary: str
+    otherwise: str = BY_NOBODY_ELSE
+    known: tuple[str, ...] = ()
+    told: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    def reworded(self, answer: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Give an answer in the words for this decision."""
+        return {name: self.told.get(name, value) for name, value in answer.items()}
 
 
 def settled(engine: Engine, state: State, actor: Actor, decision: Decision) -> Answer:
@@ -101,9 +148,13 @@ def settled(engine: Engine, state: State, actor: Actor, decision: Decision) -> A
     hopeful = decide(document, decision.ask, replace(state.facts, actor=actor), _TRIAL, engine.book)
     if isinstance(hopeful, Refused):
         return refusal(hopeful)
-    recorded = Facts((("a yes records", tuple(lines(dict(hopeful.answer)))),))
-    if actor == TERMINAL and not confirmed((*decision.packet, recorded), decision.question):
+    fresh = {name: value for name, value in decision.reworded(hopeful.answer).items() if name not in decision.known}
+    packet = (*decision.packet, *([Facts((("a yes records", tuple(lines(fresh))),))] if fresh else []))
+    if actor == TERMINAL and not confirmed(packet, decision.question, decision.otherwise):
         return unconfirmed()
     asked = Asked(actor, plan_id=document.plan_id, expected_revision=document.revision)
     done = engine.ask(decision.ask, asked)
-    return refusal(done) if isinstance(done, Refused) else accepted(done, decision.summary)
+    if isinstance(done, Refused):
+        return refusal(done)
+    page = accepted(replace(done, answer=decision.reworded(done.answer)), decision.summary).page
+    return replace(accepted(done, decision.summary), page=page)

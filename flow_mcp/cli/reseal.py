@@ -9,7 +9,7 @@ import typer
 from flow_mcp.cli.answer import Answer, Facts, Words
 from flow_mcp.cli.opening import opened
 from flow_mcp.cli.options import AsJson, Because, Workspace, Yes, start
-from flow_mcp.cli.person import TERMINAL, answering, confirmed, unconfirmed
+from flow_mcp.cli.person import BY_NOBODY_ELSE, TERMINAL, answering, confirmed, unconfirmed
 from flow_mcp.cli.words import accepted, refusal
 from flow_mcp.domain.decision import Refused
 from flow_mcp.domain.model import Actor, Document
@@ -42,7 +42,8 @@ def _reseal(plan_id: str, because: str, workspace: Path | None, actor: Actor) ->
         return refusal(held)
     document = held.document
     shown = whole_digest(document)
-    if actor == TERMINAL and not confirmed(_packet(document, because, shown), "Take over the document as it stands?"):
+    question = "Take over the document as it stands?"
+    if actor == TERMINAL and not confirmed(_packet(document, because, shown), question, BY_NOBODY_ELSE):
         return unconfirmed()
     done = engine.reseal(Asked(actor, expected_revision=document.revision), plan_id, because, shown)
     return refusal(done) if isinstance(done, Refused) else accepted(done, "The document is resealed.")

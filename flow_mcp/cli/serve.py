@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, cast, get_args
@@ -34,10 +35,15 @@ def _load(given: argparse.Namespace, flags: dict[str, str]) -> Program:
     from flow_mcp.guarantees import rendered_page  # noqa: PLC0415 - the same
     from flow_mcp.server.app import build  # noqa: PLC0415 - the same
     from flow_mcp.server.flow_desk import FlowDesk  # noqa: PLC0415 - the same
+    from flow_mcp.server.late_desk import LateDesk  # noqa: PLC0415 - the same
     from flow_mcp.server.table import INSTRUCTIONS, Role, rows  # noqa: PLC0415 - the same
     from flow_mcp.server.texts import PROMPTS, RESOURCES  # noqa: PLC0415 - the same
+    from flow_mcp.settings import unknown_variables  # noqa: PLC0415 - the same
 
     role = cast("Role | None", given.role) if given.role in {*get_args(Role), None} else None
-    engine = opened(given.workspace or Path.cwd(), dict(os.environ), flags)
-    desk = FlowDesk(engine, role, rendered_page)
+    folder = given.workspace or Path.cwd()
+    for sentence in unknown_variables(os.environ):
+        sys.stderr.write(f"{sentence}\n")
+    # What stands in the way is told by the first tool call: hosts show that, and not how a process ended.
+    desk = LateDesk(lambda: FlowDesk(opened(folder, dict(os.environ), flags), role, rendered_page))
     return Program(build(rows(role), desk, INSTRUCTIONS, prompts=PROMPTS, resources=RESOURCES), desk.stop)

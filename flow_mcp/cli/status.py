@@ -9,7 +9,8 @@ from flow_mcp.cli.options import AsJson, Plan, PlanOption, Workspace, meant, sta
 from flow_mcp.cli.words import facts, refusal
 from flow_mcp.domain.decision import Refused
 from flow_mcp.domain.model import Actor
-from flow_mcp.server.views import status_body
+from flow_mcp.server.approving import caller_refusal
+from flow_mcp.server.views import status_body, step_body
 
 
 def status(
@@ -24,5 +25,9 @@ def _status(plan_id: str | None, workspace: Path | None) -> Answer:
     state = engine.read(Actor(role="manager"), plan_id, look=True)
     if isinstance(state, Refused):
         return refusal(state)
-    body = status_body(state, "next")
-    return Answer(body, (Words(str(body["summary"]), "strong"), facts(body, state.step)))
+    body, step = status_body(state, "next"), state.step
+    hopeless = caller_refusal(state.document, state.facts, engine.book) if step.tool == "plan_approve" else None
+    if hopeless is not None:
+        step = hopeless.remedy
+        body |= {"approval_refused": hopeless.seen, "next": step_body(step)}
+    return Answer(body, (Words(str(body["summary"]), "strong"), facts(body, step)))

@@ -14,6 +14,8 @@ from flow_mcp.server.handlers import accepted as accepted_reply
 from flow_mcp.server.views import refusal_body
 
 LINE_CHARACTERS: Final = 100
+_VERBS: Final = {"plan_approve": "approve", "review_submit": "review"}
+_VIEWS: Final = {"next": "status", "plan": "show", "review": "review", "evidence": "show"}
 _APART: Final = frozenset({"summary", "next", "replayed", "plan_id", "revision"})
 
 
@@ -41,13 +43,26 @@ def facts(body: Body, step: Step | None) -> Facts:
 
 
 def step_lines(step: Step) -> tuple[str, ...]:
-    """Say who does what next."""
+    """Say who does what next, and by which verb a person does it."""
     if step.tool is None:
         return (step.say,)
     whom = "" if step.who == "manager" else f"{step.who}: "
     given = f" {json.dumps(step.arguments, ensure_ascii=False)}" if step.arguments else ""
     fill = f", with {', '.join(step.fill)}" if step.fill else ""
-    return f"{whom}{step.tool}{given}{fill}", step.say
+    verb = _verb(step)
+    by_hand = "" if verb is None else f"; for a person: `flow-mcp {verb}`"
+    return f"{whom}{step.tool}{given}{fill}{by_hand}", step.say
+
+
+def _verb(step: Step) -> str | None:
+    """Name the verb that does for a person what a tool does for an agent."""
+    if step.tool == "status":
+        return _VIEWS.get(str(step.arguments.get("view", "next")))
+    if step.tool == "validate":
+        return "observe" if step.arguments.get("scope") == "external" else None
+    if step.tool == "close":
+        return "accept" if step.arguments.get("kind") == "accepted" else None
+    return _VERBS.get(step.tool or "")
 
 
 def lines(value: JsonValue) -> list[str]:

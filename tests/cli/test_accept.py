@@ -15,6 +15,8 @@ def test_a_person_accepts_and_the_open_rules_are_recorded(worked: Project, typed
     assert (closure.kind, closure.by, closure.channel) == ("accepted", "person", "terminal-unverified")
     assert closure.summary == "Good enough for now."
     assert "close.every-feature-passed" in closure.open_rules
+    assert sum(line.startswith("- ") for line in ended.err.splitlines()) >= 2
+    assert ended.err.count("close.every-feature-passed") == ended.out.count("close.every-feature-passed") == 1
     for shown in ("close.every-feature-passed", closure.source or "", "Good enough for now."):
         assert shown in ended.err
 

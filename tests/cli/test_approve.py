@@ -63,7 +63,7 @@ def test_an_interrupt_at_the_question_ends_with_130_and_records_nothing(drafted:
     assert drafted.path.read_bytes() == before
 
 
-@pytest.mark.parametrize("answer", ["no\n", "y\n", "YES\n", "yes please\n", "\n", "\x04", "\udcff\n"])
+@pytest.mark.parametrize("answer", ["no\n", "n\n", "yep\n", "yes please\n", "\n", "\x04", "\udcff\n"])
 def test_anything_but_yes_records_nothing(drafted: Project, typed: Flow, answer: str) -> None:
     before = drafted.path.read_bytes()
     ended = typed("approve", script=((CONFIRM, answer),))
@@ -102,6 +102,14 @@ def test_without_a_terminal_nobody_can_be_asked(drafted: Project) -> None:
     assert ended.code == 2
     assert "no terminal" in ended.text
     assert drafted.document.approvals == ()
+
+
+def test_a_missing_plan_is_said_before_a_missing_terminal(started: Project, flow: Flow) -> None:
+    for arguments in (("approve",), ("deny", "--because", "No.")):
+        ended = flow(*arguments)
+        assert (ended.code, "There is no plan yet." in ended.err, "terminal" in ended.err) == (3, True, False)
+    assert started.drafted().document.revision == 1
+    assert flow("approve").code == flow("deny", "--because", "No.").code == 2
 
 
 def test_a_scripts_yes_is_the_callers_and_the_default_policy_refuses_it(drafted: Project, flow: Flow) -> None:

@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from flow_mcp.cli.call import INPUT_BYTES_MAX, _Shell
+from flow_mcp.cli.call import INPUT_BYTES_MAX, _interrupted, _Shell
 from flow_mcp.domain.plan import Gate
-from flow_mcp.server.desk import Question
+from flow_mcp.server.desk import Question, Reply
 from tests.cli.conftest import Flow
+from tests.cli.held import until
 from tests.cli.rig import FLOW, GATE, PLAN, REPORT, SLUG, Project, run_flow
 
 SLOW = f"{sys.executable} tests/slow.py"
@@ -66,11 +68,20 @@ def test_arguments_come_from_standard_input_too(started: Project) -> None:
 
 
 def test_a_check_is_waited_for_to_its_end(worked: Project, flow: Flow) -> None:
-    ended = flow("call", "validate", json.dumps({"scope": "focused", "command": SLUG, "wait_s": 0}))
+    ended = flow("call", "validate", json.dumps({"scope": "focused", "command": SLUG}))
     assert (ended.code, ended.body["observation"]["passes"]) == (0, True)
     assert worked.document.pending is None
     refused = flow("call", "validate", '{"scope": "focused", "command": "true"}')
     assert (refused.code, refused.body["refused"]["rule"]) == (3, "observe.listed-only")
+
+
+def test_a_check_that_is_not_waited_for_goes_on_without_the_process_that_started_it(worked: Project) -> None:
+    ended = run_flow(worked, "call", "validate", json.dumps({"scope": "focused", "command": SLUG, "wait_s": 0}))
+    assert (ended.code, ended.body["check"]["state"]) == (0, "running")
+    again = json.dumps({"check_id": ended.body["check"]["id"]})
+    later = run_flow(worked, "call", "validate", again)
+    assert (later.code, later.body["observation"]["passes"]) == (0, True)
+    assert worked.document.pending is None
 
 
 def test_a_check_that_is_named_is_looked_at_once(worked: Project, flow: Flow) -> None:
@@ -94,9 +105,22 @@ def test_an_interrupt_cancels_the_check_and_records_it(started: Project, number:
     wait_for_output(started, process)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, b"", b"")
+    assert (process.returncode, out) == (130, b"")
+    assert err == b"check-3 is cancelled: it is recorded, and counts as no pass.\n"
     (seen,) = started.document.baselines
     assert (seen.ended, started.document.pending) == ("cancelled", None)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"check": {"id": "check-3"}}, "check-3 was asked to end and has not yet"),
+        ({"summary": "It passes.", "observation": {"ended": "exited"}}, "check-3 came to its end: It passes."),
+        ({"summary": "Refused."}, "check-3 came to its end: Refused."),
+    ],
+)
+def test_what_became_of_an_interrupted_check_is_told(body: dict[str, object], told: str) -> None:
+    assert told in _interrupted(Reply(body, is_error=False), "check-3")
 
 
 def wait_for_output(project: Project, process: "subprocess.Popen[bytes]") -> None:
@@ -139,3 +163,20 @@ def test_endless_input_is_refused(started: Project, flow: Flow, monkeypatch: pyt
     monkeypatch.setattr(sys, "stdin", None)
     assert flow("call", "status", "-").code == 2
     assert started.root.exists()
+
+
+def test_the_users_own_configuration_names_what_tells_them_and_the_repository_does_not(
+    drafted: Project, tmp_path: Path
+) -> None:
+    notes, config = tmp_path / "notes", tmp_path / "home" / "flow-mcp" / "config.yaml"
+    program = tmp_path / "tell.py"
+    program.write_text(f"import sys; open({str(notes)!r}, 'w').write(sys.argv[-1])")
+    command = f"notify: [{sys.executable}, {program}]\n"
+    drafted.write("flow.yaml", command)
+    ended = run_flow(drafted, "call", "plan_approve")
+    assert (ended.code, "a repository cannot name a command to run" in ended.err) == (4, True)
+    (drafted.root / "flow.yaml").unlink()
+    config.parent.mkdir()
+    config.write_text(command)
+    assert run_flow(drafted, "call", "plan_approve").code == 0
+    until(lambda: notes.exists() and "flow-mcp approve" in notes.read_text())

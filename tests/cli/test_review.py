@@ -1,8 +1,14 @@
+import os
+import re
+import subprocess
+import sys
+
 import pytest
 
 from flow_mcp.domain.commands import RunReset
 from tests.cli.conftest import Flow
-from tests.cli.rig import CONFIRM, Project
+from tests.cli.rig import CONFIRM, FLOW, Project, terminal
+from tests.cli.test_approve import OWN_TERMINAL
 
 YES = (CONFIRM, "yes\n")
 BLOCKING = "blocking: slug drops accents :: slug('É') gives 'É'"
@@ -97,24 +103,77 @@ def test_a_script_is_no_reviewer(pending: Project, flow: Flow) -> None:
     assert pending.path.read_bytes() == before
 
 
-def test_a_script_is_not_prompted(pending: Project, flow: Flow) -> None:
-    for arguments in ((), ("--pass",), ("--summary", "x"), ("--pass", "--summary", "")):
+def test_a_script_is_refused_at_once_and_not_prompted(pending: Project, flow: Flow) -> None:
+    for arguments in ((), ("--pass",), ("--summary", "x")):
         ended = flow("review", "--yes", *arguments)
-        assert ended.code == 2
-        assert "summary" in ended.text
+        assert (ended.code, "review.reserved-identity" in ended.err) == (3, True)
+    ended = flow("review", "--yes", "--pass", "--summary", "")
+    assert (ended.code, "summary" in ended.text) == (2, True)
     assert pending.document.runs[0].state == "active"
+
+
+def test_a_mistyped_verdict_and_an_empty_answer_are_asked_for_again(pending: Project, typed: Flow) -> None:
+    script = (
+        ("pass or fail:", "maybe\n"),
+        ("a verdict is pass or fail. Again:", "\n"),
+        ("Again:", "fail\n"),
+        ("A blocking finding:", "\n"),
+        ("it is empty. Again:", "slug drops accents\n"),
+        ("seen where:", "\n"),
+        ("Again:", "slug('x')\n"),
+        ("A blocking finding (an empty line ends):", "\n"),
+        ("in a sentence:", "\n"),
+        ("Again:", "Not yet.\n"),
+        YES,
+    )
+    assert typed("review", script=script).code == 0
+    assert result(pending) == ("failed", "Not yet.", [("blocking", "slug drops accents", "slug('x')")])
 
 
 @pytest.mark.parametrize(
-    "script", [(("pass or fail:", "maybe\n"),), (("pass or fail:", "pass\n"), ("sentence:", "\n"))]
+    ("first", "asked"),
+    [
+        ((), ("pass or fail:", "maybe\n")),
+        ((("pass or fail:", "pass\n"),), ("sentence:", "\n")),
+        ((("pass or fail:", "fail\n"),), ("A blocking finding:", "\n")),
+        ((("pass or fail:", "fail\n"), ("A blocking finding:", "x\n")), ("seen where:", "\n")),
+    ],
 )
-def test_an_answer_that_is_none_records_nothing(
-    pending: Project, typed: Flow, script: tuple[tuple[str, str], ...]
+def test_an_answer_that_stays_none_records_nothing(
+    pending: Project, typed: Flow, first: tuple[tuple[str, str], ...], asked: tuple[str, str]
 ) -> None:
-    ended = typed("review", script=script)
+    ended = typed("review", script=(*first, asked, *([("Again:", asked[1])] * 3)))
     assert ended.code == 2
-    assert "Nothing was recorded" in ended.err or "nothing was recorded" in ended.err
+    assert "nothing was recorded" in ended.err
     assert pending.document.runs[0].state == "active"
+
+
+def test_the_differences_are_shown_out_of_flows_own_store(pending: Project, typed: Flow) -> None:
+    ended = typed("review", "--pass", "--summary", "Fine.", script=((CONFIRM, "no\n"),))
+    for shown in (
+        "app.py",
+        "+def slug(text):",
+        "+    return text.lower()",
+        "The run started from the approved source.",
+    ):
+        assert shown in ended.err
+    pending.write("app.py", "moved on\n")
+    again = typed("review", "--fail", "--summary", "No.", "--finding", BLOCKING, script=((CONFIRM, "no\n"),))
+    assert "+def slug(text):" in again.err
+    assert "moved on" not in again.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("--pass",), ("--pass", "--summary", "Fine.")])
+def test_a_terminal_is_missed_only_once_there_is_something_to_judge(
+    pending: Project, flow: Flow, arguments: tuple[str, ...]
+) -> None:
+    ended = flow("review", *arguments)
+    assert (ended.code, "no terminal" in ended.err) == (2, True)
+    assert "--yes" not in ended.err
+    assert "`flow-mcp serve --role reviewer`" in ended.err
+    pending.ask(RunReset(feature_id="slug", reason="again", next_feature_id="slug"))
+    ended = flow("review", *arguments)
+    assert (ended.code, "No assignment is pending." in ended.err, "no terminal" in ended.err) == (3, True, False)
 
 
 def test_a_pass_with_a_blocking_finding_is_refused(pending: Project, typed: Flow) -> None:
@@ -128,3 +187,57 @@ def test_without_an_assignment_or_with_an_unknown_plan_it_is_refused(worked: Pro
     assert (ended.code, "No assignment is pending." in ended.err) == (3, True)
     assert typed("review", "nope", script=()).code == 3
     assert worked.document.runs[0].state == "active"
+
+
+def test_the_packet_is_read_at_80_columns(pending: Project) -> None:
+    typing = (("pass or fail:", "pass\n"), ("in a sentence:", "It does.\n"), (CONFIRM, "y\n"))
+    with terminal(*typing) as (slave, person):
+        shown = {**os.environ, "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
+        process = subprocess.Popen(
+            [FLOW, "review"], cwd=pending.root, env=shown, stdin=slave, stdout=slave, stderr=slave
+        )
+        os.close(slave)
+        assert process.wait(60) == 0
+        text = re.sub(r"\x1b\[[0-9;]*m", "", person.seen)
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "Add slug: running, 0 of 1 features passed."
+    assert "+def slug(text):" in lines
+    assert lines.index("+def slug(text):") < lines.index("Observed by Flow itself, on exactly this source:")
+    seen = [line for line in lines if line.startswith("- ")]
+    assert seen[0].endswith("slug.xml slug passes (focused): 1 passed")
+    assert seen[1] == "- the gate passes (broad): 2 passed"
+    assert "fails without the change" in " ".join(lines)
+    assert "a person at a terminal" in text
+    assert "unattested" not in text
+    assert "uncollected" not in text
+    assert result(pending)[:2] == ("passed", "It does.")
+
+
+def test_what_must_be_answered_stands_before_the_differences(pending: Project, typed: Flow) -> None:
+    typed("review", "--fail", "--summary", "Not yet.", "--finding", BLOCKING, script=(YES,))
+    reset_and_ask_again(pending)
+    ended = typed("review", "--pass", "--summary", "Fine.", script=((CONFIRM, "no\n"),))
+    assert "blocking: slug drops accents (seen: slug('É') gives 'É')" in ended.err
+    assert ended.err.index("slug drops accents") < ended.err.index("Changed since the run started")
+
+
+def test_a_source_that_moved_is_said_to_the_judge(pending: Project, typed: Flow) -> None:
+    pending.write("app.py", "moved on\n")
+    ended = typed("review", "--fail", "--summary", "No.", "--finding", BLOCKING, script=((CONFIRM, "no\n"),))
+    assert "The workspace moved since the assignment" in ended.err
+
+
+def test_an_interrupt_at_a_question_records_nothing_and_says_so(pending: Project) -> None:
+    with terminal(("pass or fail:", "\x03")) as (slave, person):
+        process = subprocess.Popen(
+            [sys.executable, "-c", OWN_TERMINAL, FLOW, "review"],
+            cwd=pending.root,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+        )
+        os.close(slave)
+        assert process.wait(60) == 130
+        assert "nothing was recorded" in person.seen
+    assert pending.document.runs[0].state == "active"

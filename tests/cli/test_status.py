@@ -33,6 +33,12 @@ def test_the_installed_command_says_the_same(drafted: Project, flow: Flow) -> No
     assert (ended.code, ended.out) == (0, flow("status").out)
 
 
+def test_the_verb_that_a_person_has_for_the_next_tool_is_named(drafted: Project, flow: Flow) -> None:
+    assert "plan_approve; for a person: `flow-mcp approve`" in flow("status").out
+    assert flow("status", "--json").body["next"]["tool"] == "plan_approve"
+    assert drafted.document.approvals == ()
+
+
 def test_before_the_first_plan_there_is_none(started: Project, flow: Flow) -> None:
     assert "There is no plan here yet." in flow("status").out
     assert not (started.root / "plans").exists()
