@@ -1,5 +1,5 @@
 # Everything sets itself up: Python 3.11+, git and make are enough.
-.PHONY: setup demo test test-long lint clean
+.PHONY: setup demo test test-long evals bench lint clean
 
 FLOW := .venv/bin/flow-mcp
 RUN  := .venv/bin/python -m
@@ -14,7 +14,7 @@ demo: setup
 lint: setup
 	@$(RUN) ruff check --quiet .
 	@$(RUN) ruff format --check --quiet .
-	@$(RUN) mypy --no-error-summary flow_mcp tests
+	@$(RUN) mypy --no-error-summary flow_mcp tests benchmarks evals
 
 test: lint
 	@tools/test.sh
@@ -22,6 +22,14 @@ test: lint
 # Slow trials: thousands of steps, hundreds of kills. Their figures are printed.
 test-long: setup
 	@$(RUN) pytest -m long -p no:cacheprovider -s tests
+
+# Liars and honest agents at the real server: who was stopped by which rule, and who got where a person wants.
+evals: setup
+	@$(RUN) evals
+
+# Ratios to a floor or a peer in the same run; the large trees take some minutes.
+bench: setup
+	@for each in benchmarks/*.py; do .venv/bin/python "$$each" || exit 1; done
 
 clean:
 	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -66,10 +66,11 @@ ATTESTED: tuple[Attested, ...] = (
     ),
     Attested(
         "attest.source",
-        "The digest of the source that the observation is bound to.",
-        "A command that changes the source it was asked about is source-drift, names the paths, and does not pass.",
-        "Checks run in the workspace itself, and only baseline and proof in a copy; copies for every check, and naming "
-        "ignored files that could matter, come later. Line endings are compared as raw bytes until then.",
+        "The digest of the source that the command ran on: a copy laid out from Flow's own store, every byte checked.",
+        "What the workspace holds meanwhile. In place, where no copy can be made, or with an input that leads back "
+        "into the workspace, a source that is not the same before and after is source-drift, and its paths are named. "
+        "What a copy was lent beside the source is named with it, and what the command changed there.",
+        "A copy lies at a path of its own until containment can mount it at the workspace's.",
     ),
     Attested(
         "attest.stability",
@@ -130,7 +131,13 @@ JUDGED: tuple[Stated, ...] = (
 OPEN: tuple[Stated, ...] = (
     Stated("open.empty-tests", "A gate whose tests assert nothing passes.", None),
     Stated("open.skipping-suite", "A suite that skips where no case was ever named or passed.", None),
-    Stated("open.inputs", "What a command reads through inputs is outside the digest.", None),
+    Stated(
+        "open.inputs",
+        "What a command reads through inputs is outside the digest. A shared input is a link: what a command writes "
+        "there stays, and the observation names it. A build that goes by times may rest on an input that was built "
+        "from other source.",
+        None,
+    ),
     Stated("open.removed-document", "Removing a closed plan's document sheds what it owes; git shows it.", None),
     Stated("open.cheated-runner", "A runner cheated from inside unprotected files.", None),
     Stated("open.reverted-edit", "An edit that reverts before it is seen: a digest is no audit trail.", None),
@@ -161,7 +168,8 @@ OPEN: tuple[Stated, ...] = (
     ),
     Stated(
         "open.path",
-        "Commands get the PATH of the process that runs Flow: a fake program first in it answers for the real one.",
+        "Commands get the PATH of the process that runs Flow: a fake program first in it answers for the real one, and "
+        "so does whatever a script of the source names by an absolute path outside of it.",
         None,
     ),
     Stated(
@@ -172,7 +180,9 @@ OPEN: tuple[Stated, ...] = (
     ),
     Stated(
         "open.survivors",
-        "A daemon that leaves the command's process tree, and a command whose server is killed, can outlive a check.",
+        "Where the process that runs a check is itself killed by SIGKILL, the command's first process ends with it and "
+        "the rest is ended when the loss is seen; a process that cleared its environment and lost its parent is not "
+        "found. Without Linux's child subreaper that holds for a daemon of any check too.",
         None,
     ),
 )

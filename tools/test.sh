@@ -3,6 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 tools/node.sh >/dev/null # the TypeScript clients of the tests need it
+tools/system.sh
 .venv/bin/python -m coverage erase
 .venv/bin/python -m pytest -n auto --cov --cov-report= -q "$@"
 .venv/bin/python -m coverage report --fail-under=95

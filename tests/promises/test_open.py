@@ -1,6 +1,7 @@
 """Gaps that are left open on purpose: each test goes through one, so that a gap that was closed is noticed."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,12 @@ from flow_mcp.domain.model import Document
 from flow_mcp.domain.plan import Plan, Proof
 from flow_mcp.engine.core import Asked, Done, Engine
 from flow_mcp.engine.gather import Workspace
+from flow_mcp.engine.keeper import read_ticket
 from flow_mcp.settings import load_settings
 from flow_mcp.store import chain
 from flow_mcp.store.documents import rendered
 from tests.cli.rig import CONFIRM, FLOW, terminal
-from tests.engine.place import GATE, MANAGER, Hold, Place, feature, is_alive, lone, plan, settings, until
+from tests.engine.place import GATE, MANAGER, Place, feature, is_alive, lone, plan, settings, until
 from tests.promises.rig import YES, Host, Model, planned
 
 UNPROVEN = Proof(kind="none", because="Nothing can show it.")
@@ -156,20 +158,18 @@ def test_a_runner_that_nobody_froze_can_say_what_it_likes(place: Place) -> None:
 
 
 @pytest.mark.promise("open.reverted-edit")
-def test_an_edit_that_is_taken_back_before_the_command_ends_is_not_seen(place: Place, hold: Hold) -> None:
-    looked, end = hold.folder / "looked", hold.folder / "end"
-    wait = f"while [ ! -e '{end}' ]; do sleep 0.05; done"
-    hold.install(place, "grep -q bye greeting.txt || exit 1", f"touch '{looked}'", wait)
-    started(place, lone(hold.run))
-    ids = place.begin("focused", hold.run)
-    hold.begun()
-    place.write("greeting.txt", "hello\nbye\n")
-    hold.release()
-    until(looked.exists)
-    place.write("greeting.txt", "hello\n")
-    end.touch()
-    seen = place.ended(*ids)
+def test_an_edit_that_is_taken_back_before_it_is_seen_leaves_no_trace(place: Place) -> None:
+    started(place, unproven())
+    place.work()
+    place.observe("baseline", GATE.run)
+    before = (place.root / "run.sh").read_text()
+    place.write("run.sh", "#!/bin/sh\n# for a moment\n")
+    place.write("run.sh", before)
+    seen = place.observe("broad", GATE.run)
     assert (seen.exit_code, seen.ineligible, seen.source) == (0, None, place.state().facts.digest)
+    changed = place.done(c.ReviewStart(summary="Nothing else was touched.")).document.runs[0].review
+    assert changed is not None
+    assert "run.sh" not in changed.changed_paths
 
 
 @pytest.mark.promise("open.shell-writes")
@@ -222,15 +222,20 @@ def test_a_host_that_answers_for_the_person_is_believed(place: Place, model: Mod
 
 @pytest.mark.promise("open.survivors")
 @pytest.mark.skipif(sys.platform != "linux", reason="who is left is told by /proc")
-def test_a_daemon_that_hid_before_any_look_outlives_its_check(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("flow_mcp.runner.execute._TICK_S", 60)  # no look comes between
+def test_a_daemon_that_hid_from_a_killed_runner_is_not_found(place: Place, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     daemon = f"( env -i setsid sh -c 'echo $$ >{pid}; exec sleep 600' >/dev/null 2>&1 & )"
-    place.script("do.sh", daemon, f"until test -s {pid}; do :; done")
+    place.script("do.sh", daemon, "exec sleep 600")
     started(place, lone("./do.sh"))
-    assert place.observe("focused", "./do.sh").ended == "exited"
+    ids = place.begin("focused", "./do.sh")
+    until(lambda: pid.exists() and pid.read_text().strip())
+    ticket = read_ticket(place.engine.space.private / "checks", *ids)
+    assert ticket is not None
+    os.kill(ticket.pid, signal.SIGKILL)
+    until(place.checks.clean_up)
     survivor = int(pid.read_text())
     assert is_alive(survivor)
-    os.kill(survivor, 9)
+    os.kill(survivor, signal.SIGKILL)
+    assert (
+        place.done(c.RunReset(feature_id="bye", reason="again")).document.runs[0].observations[0].ended == "runner-lost"
+    )

@@ -22,7 +22,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"server", "demo"}),
     frozenset({"engine"}),
     frozenset({"settings"}),
-    frozenset({"store", "workspace", "evidence", "runner"}),
+    frozenset({"store", "workspace", "evidence", "runner", "audit"}),
     frozenset({"domain"}),
     frozenset({"__init__"}),
 )
