@@ -36,7 +36,7 @@ class LateDesk:
         return await desk.call(name, arguments, session)
 
     def stop(self) -> None:
-        """End what this connection still runs."""
+        """Leave the checks that still run to themselves."""
         if self._desk is not None:
             self._desk.stop()
 

@@ -243,7 +243,7 @@ class Validate(Mutation):
     """Observe a listed command, or wait for a check."""
 
     scope: Scope | None = None
-    command: Line | None = Field(None, description="default: the gate")
+    command: Line | None = Field(None, description="default: the gate, or the focused check")
     feature_id: Line | None = Field(None, description="for scope proof")
     requirement: Line | None = Field(None, description="for scope external")
     via: Literal["runner", "host"] = "runner"

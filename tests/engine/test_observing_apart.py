@@ -65,6 +65,15 @@ def test_an_input_that_leads_back_into_the_workspace_makes_a_copy_path_dependent
         assert listed(place, seen) == (("sh :: sh :: old",) if how == "apart" else ())
 
 
+def test_a_link_of_the_source_that_names_the_workspace_makes_a_copy_path_dependent(place: Place) -> None:
+    (place.root / "here").symlink_to(place.root / "greeting.txt")
+    place.git("add", "here")
+    place.git("commit", "--quiet", "--message=link")
+    place.approved()
+    place.done(c.RunStart())
+    assert place.observe("baseline", GATE.run).ineligible == "path-dependent"
+
+
 @pytest.mark.parametrize("scope", ["baseline", "proof"])
 def test_a_damaged_private_copy_is_never_run(place: Place, scope: str) -> None:
     place.approved()
