@@ -5,15 +5,14 @@ The standard library alone: all of it is in place before the slow imports start.
 
 import contextlib
 import os
-import queue
 import select
 import signal
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType
 from typing import Final, NoReturn
 
 WATCH_S: Final = 0.5
@@ -26,6 +25,9 @@ CLEANUP_S: Final = 1.0
 """How long the clean-up may take after that."""
 
 _LAST_WORDS_S: Final = 0.5
+
+_ARMED: Final = b"\0"
+"""What starts the grace; every other byte on the channel is the number of a signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +76,27 @@ class Ending:
         self.last_words: Callable[[], None] = _nothing
         self._parent = parent
         self._fd_out = fd_out
-        self._signalled = False
-        # A signal handler may interrupt any line, so it takes no lock: `pop` is one step, and `put` is reentrant.
         self._unarmed = [True]
         self._unfinished = [True]
-        self._orders: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._orders, self._told = socket.socketpair()
+        self._told.settimeout(0)
 
     def watch(self) -> None:
-        """Answer signals, and watch the parent; from the main thread."""
+        """Answer signals, and watch the parent; from the main thread.
+
+        A handler in Python runs when the main thread comes round to it: not while that thread sits in a long call,
+        and not when the signal strikes just before it begins to wait. So the interpreter itself writes the number
+        of each signal to a socket, which the watching thread reads.
+        """
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            signal.signal(getattr(signal, name, signal.SIGTERM), self._on_signal)
+            signal.signal(getattr(signal, name, signal.SIGTERM), _heard_elsewhere)
+        signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
         threading.Thread(target=self._watch, name="flow-watch", daemon=True).start()
 
     def arm(self) -> None:
         """Start the grace: the process ends when it is over, whatever else happens."""
         if _once(self._unarmed):
-            self._orders.put(None)
+            self._told.send(_ARMED)
 
     def begin(self) -> None:
         """Start the grace and cancel the calls."""
@@ -110,29 +117,37 @@ class Ending:
     def _finish_early(self) -> None:
         self.finish(0)
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        """End cleanly at the first signal, at once at the second."""
-        if self._signalled:
-            self._orders.put(None)
-        self._signalled = True
-        self.begin()
-
     def _watch(self) -> None:
-        while not self._ordered(WATCH_S):
+        while not (told := self._told_within(WATCH_S)):
             if os.getppid() != self._parent or _is_unread(self._fd_out):
                 self.begin()
-        self._ordered(GRACE_S)
+        self._grant(told)
         self.finish(0)
 
-    def _ordered(self, wait_s: float) -> bool:
-        with contextlib.suppress(queue.Empty):
-            self._orders.get(timeout=wait_s)
-            return True
-        return False
+    def _grant(self, told: bytes) -> None:
+        """Wait out the grace: the first signal cancels the calls, the second ends the waiting."""
+        over_s = time.monotonic() + GRACE_S
+        signals = 0
+        while told:
+            signals += len(told.replace(_ARMED, b""))
+            if signals > 1:
+                return
+            if signals:
+                self.begin()
+            told = self._told_within(over_s - time.monotonic())
+
+    def _told_within(self, wait_s: float) -> bytes:
+        """Return what was told: signals, or that the grace begins; empty when the time is over."""
+        ready, _, _ = select.select([self._orders], [], [], max(wait_s, 0))
+        return self._orders.recv(64) if ready else b""
 
 
 def _nothing() -> None:
     """Do nothing."""
+
+
+def _heard_elsewhere(*_signal: object) -> None:
+    """Do nothing: a signal needs a handler in Python to reach the socket, and the watching thread does the rest."""
 
 
 def _once(token: list[bool]) -> bool:

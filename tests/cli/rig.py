@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from flow_mcp.domain.commands import Ask, CheckStart, PlanSave, ReviewStart, RunStart
 from flow_mcp.domain.decision import Refused
@@ -203,6 +203,16 @@ def run_flow(project: Project, *arguments: str, stdin: bytes = b"", **variables:
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+_LEADER: Final = """
+import fcntl, os, signal, subprocess, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, lambda *_: None)
+print("ended", subprocess.call(sys.argv[1:]), ".", flush=True)
+input()
+"""
+
+
 class Person:
     """Somebody at a terminal: waits for each question, then types its answer."""
 
@@ -255,6 +265,22 @@ def terminal(*script: tuple[str, str]) -> Iterator[tuple[int, Person]]:
         yield slave, person
     finally:
         os.close(master)
+
+
+def interrupted(project: Project, *arguments: str, at: str) -> tuple[int, str]:
+    """Run the program in a terminal of its own, press Ctrl-C at a question, and return its code and what was shown.
+
+    A terminal belongs to the leader of its session, and what nobody has read by then is lost with that leader. So
+    the leader is a shell of ours, which stays until everything has been seen.
+    """
+    with terminal((at, "\x03"), ("ended ", "\n")) as (slave, person):
+        leader = subprocess.Popen(
+            [sys.executable, "-c", _LEADER, FLOW, *arguments], cwd=project.root, stdin=slave, stdout=slave, stderr=slave
+        )
+        os.close(slave)
+        assert leader.wait(PATIENCE_S) == 0
+        shown, _, code = person.seen.rpartition("ended ")
+    return int(code.split()[0]), shown
 
 
 class Holder:

@@ -1,6 +1,5 @@
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,15 +8,9 @@ from flow_mcp.domain.model import Actor
 from flow_mcp.engine import core
 from flow_mcp.engine.core import Engine
 from tests.cli.conftest import Flow
-from tests.cli.rig import CONFIRM, FLOW, Holder, Project, run_flow, terminal
+from tests.cli.rig import CONFIRM, FLOW, Holder, Project, interrupted, run_flow, terminal
 
 YES = ((CONFIRM, "yes\n"),)
-OWN_TERMINAL = """
-import fcntl, os, sys, termios
-os.setsid()
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
 
 
 def test_a_yes_at_a_terminal_approves_exactly_what_was_shown(drafted: Project, typed: Flow) -> None:
@@ -49,17 +42,9 @@ def test_a_person_at_a_real_terminal_approves_with_the_installed_command(drafted
 
 def test_an_interrupt_at_the_question_ends_with_130_and_records_nothing(drafted: Project) -> None:
     before = drafted.path.read_bytes()
-    with terminal((CONFIRM, "\x03")) as (slave, person):
-        process = subprocess.Popen(
-            [sys.executable, "-c", OWN_TERMINAL, FLOW, "approve"],
-            cwd=drafted.root,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-        )
-        os.close(slave)
-        assert process.wait(60) == 130
-        assert "Traceback" not in person.seen
+    code, seen = interrupted(drafted, "approve", at=CONFIRM)
+    assert code == 130
+    assert "Traceback" not in seen
     assert drafted.path.read_bytes() == before
 
 

@@ -1,14 +1,12 @@
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 
 from flow_mcp.domain.commands import RunReset
 from tests.cli.conftest import Flow
-from tests.cli.rig import CONFIRM, FLOW, Project, terminal
-from tests.cli.test_approve import OWN_TERMINAL
+from tests.cli.rig import CONFIRM, FLOW, Project, interrupted, terminal
 
 YES = (CONFIRM, "yes\n")
 BLOCKING = "blocking: slug drops accents :: slug('É') gives 'É'"
@@ -229,15 +227,7 @@ def test_a_source_that_moved_is_said_to_the_judge(pending: Project, typed: Flow)
 
 
 def test_an_interrupt_at_a_question_records_nothing_and_says_so(pending: Project) -> None:
-    with terminal(("pass or fail:", "\x03")) as (slave, person):
-        process = subprocess.Popen(
-            [sys.executable, "-c", OWN_TERMINAL, FLOW, "review"],
-            cwd=pending.root,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-        )
-        os.close(slave)
-        assert process.wait(60) == 130
-        assert "nothing was recorded" in person.seen
+    code, seen = interrupted(pending, "review", at="pass or fail:")
+    assert code == 130
+    assert "nothing was recorded" in seen
     assert pending.document.runs[0].state == "active"

@@ -16,7 +16,7 @@ def _refusal(answer: dict[str, Any]) -> tuple[int, str]:
 
 def test_tools_are_listed_in_table_order_with_every_hint_and_nothing_open(either: Rig) -> None:
     tools = either.ask("tools/list")["result"]["tools"]
-    names = ["echo", "slow", "block", "freeze", "fail", "stray", "answer", "memory", "ask"]
+    names = ["echo", "slow", "block", "freeze", "deafen", "fail", "stray", "answer", "memory", "ask"]
     assert [tool["name"] for tool in tools] == names
     assert tools[0] == {
         "name": "echo",
@@ -41,7 +41,7 @@ def test_a_tool_that_is_not_listed_can_be_called(either: Rig) -> None:
     ("name", "sentence"),
     [
         ("ecko", 'There is no tool "ecko"; did you mean `echo`?'),
-        ("hiden", 'There is no tool "hiden"; there is `echo`, `slow`, `block`, `freeze`, `fail`, `stray`, `answer`, '),
+        ("hiden", 'There is no tool "hiden"; there is `echo`, `slow`, `block`, `freeze`, `deafen`, `fail`, `stray`, '),
         ("x" * 100_000, f'There is no tool "{"x" * 58}…; there is `echo`, '),
     ],
 )

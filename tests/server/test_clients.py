@@ -24,7 +24,7 @@ _UNDERSTOOD = [
     {"action": "decline", "content": {}},
     {"action": "cancel", "content": {}},
 ]
-_TOOLS = ["echo", "slow", "block", "freeze", "fail", "stray", "answer", "memory", "ask"]
+_TOOLS = ["echo", "slow", "block", "freeze", "deafen", "fail", "stray", "answer", "memory", "ask"]
 _ERAS = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28"}
 
 

@@ -90,6 +90,13 @@ def test_a_second_signal_does_not_wait_for_the_grace(tmp_path: Path) -> None:
         assert _ended_within(rig, 0) == 0
 
 
+def test_a_signal_that_does_not_wake_the_main_thread_ends_the_server_all_the_same(legacy: Rig) -> None:
+    legacy.start_call("deafen", seconds=600)
+    time.sleep(0.5)  # by now it sleeps
+    legacy.process.send_signal(signal.SIGTERM)
+    assert _ended_within(legacy, GRACE_S) == 0
+
+
 def test_a_client_that_closes_its_ear_ends_an_idle_server(legacy: Rig) -> None:
     legacy.close_output()
     assert _ended_within(legacy, 1) == 0

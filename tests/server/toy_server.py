@@ -6,6 +6,7 @@ Usage: python toy_server.py MARKS. What happens inside is told by empty files in
 import asyncio
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -80,6 +81,10 @@ class ToyDesk:
         time.sleep(arguments["seconds"])  # noqa: ASYNC251 - blocks the loop on purpose
         return {"summary": "blocked the loop"}
 
+    async def _deafen(self, arguments: dict[str, Any], session: "Session") -> Mapping[str, Any]:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # so that another thread catches it
+        return await self._freeze(arguments, session)
+
     async def _fail(self, arguments: dict[str, Any], _session: "Session") -> Mapping[str, Any]:
         from flow_mcp.domain.errors import BrokenWorld  # noqa: PLC0415 - as late as in the real server
 
@@ -150,7 +155,7 @@ def _load() -> flow_mcp.server.start.Program:
 
     print("STRAY import")  # noqa: T201 - a stray print
     schema = {"type": "object", "properties": {}, "additionalProperties": False}
-    names = ("echo", "slow", "block", "freeze", "fail", "stray", "answer", "memory", "ask")
+    names = ("echo", "slow", "block", "freeze", "deafen", "fail", "stray", "answer", "memory", "ask")
     tools = [
         ToolRow(name, name.title(), f"Do {name}.", schema, name == "echo", name == "fail", idempotent=True)
         for name in names
