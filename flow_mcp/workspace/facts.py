@@ -103,7 +103,7 @@ def gather(root: Path, records: Records, globs: Globs, memory: Memory | None = N
         protected_unmerged=differences.protected_unmerged,
         targets_dirty=differences.targets_dirty,
         test_configuration=_digests(names.test_configuration, seen),
-        hidden=tuple(dict.fromkeys((*names.hidden, *hidden_by_rules(root, names.listing, globs)))),
+        hidden=tuple(dict.fromkeys((*names.hidden, *hidden_by_rules(root, names.listing, globs, records.folder)))),
         ignored_present=tuple(ignored[:IGNORED_NAMED_MAX]),
         ignored_count=len(ignored),
     )

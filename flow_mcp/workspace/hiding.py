@@ -26,7 +26,7 @@ _STEERING = (
         ".rspec",
     ),
 )
-_PRIVATE = frozenset({"", ".git", ".flow", "plans"})
+_PRIVATE = (".git", ".flow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,20 @@ def hidden_in(
     return tuple(found)
 
 
-def hidden_by_rules(root: Path, listing: Mapping[str, Listed], globs: Globs) -> tuple[HiddenPath, ...]:
+def hidden_by_rules(root: Path, listing: Mapping[str, Listed], globs: Globs, plans: str) -> tuple[HiddenPath, ...]:
     """Name inputs and targets on which the ignore rules, as they are now, say the wrong thing.
+
+    Args:
+        root: the workspace.
+        listing: what is source in it.
+        globs: what the plan says of it.
+        plans: the plans folder, which is private as Flow's and git's own folders are.
 
     Raises:
         Inaccessible: where an ignore file's folder cannot be read.
     """
-    return (*_unignored(root, globs.inputs, listing), *_ignored(root, globs.targets, listing))
+    private = (*_PRIVATE, plans)
+    return (*_unignored(root, globs.inputs, listing, private), *_ignored(root, globs.targets, listing))
 
 
 def _taken(globs: Sequence[str], paths: Iterable[str], why: str) -> Iterator[HiddenPath]:
@@ -91,17 +98,24 @@ def _steering(globs: Globs, protected: Iterable[str]) -> Iterator[HiddenPath]:
     yield from _taken(globs.artifacts, [*names, "flow.yaml"], "a file of this name would steer the tests or Flow")
 
 
-def _unignored(root: Path, inputs: Sequence[str], listing: Mapping[str, Listed]) -> Iterator[HiddenPath]:
+def _unignored(
+    root: Path, inputs: Sequence[str], listing: Mapping[str, Listed], private: Sequence[str]
+) -> Iterator[HiddenPath]:
     """Name inputs that are no ignored folders: a command on another source would see today's through them."""
     with told(root), Descent(root) as descent:
         for glob in inputs:
             path = fixed_part(glob).rstrip("/")
-            if path.split("/")[0] in _PRIVATE:
+            if not path or any(_meet(path, folder) for folder in private):
                 yield HiddenPath(glob, path, "it is private")
             elif path in listing:
                 yield HiddenPath(glob, path, "it is source: the ignore rules do not name it")
             elif not ignores(descent, path.encode(), is_folder=True):
                 yield HiddenPath(glob, path, "the ignore rules do not name it")
+
+
+def _meet(one: str, other: str) -> bool:
+    """Tell whether one path is the other or lies in it."""
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
 def _ignored(root: Path, targets: Iterable[str], listing: Mapping[str, Listed]) -> Iterator[HiddenPath]:

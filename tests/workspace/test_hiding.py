@@ -5,6 +5,7 @@ import pytest
 from flow_mcp.domain.decision import HiddenPath
 from flow_mcp.workspace.facts import Globs, gather
 from flow_mcp.workspace.hiding import HIDDEN_PER_GLOB_MAX
+from flow_mcp.workspace.records import Records
 from tests.workspace.rig import PLANS, Repo
 
 
@@ -56,6 +57,13 @@ def test_generated_folders_beside_the_tests_may_be_artifacts(repo: Repo) -> None
 )
 def test_an_input_is_an_ignored_folder_and_none_of_flows_or_gits(repo: Repo, glob: str, why: str) -> None:
     assert why in {told for _, _, told in _hidden(repo, inputs=(glob,))}
+
+
+@pytest.mark.parametrize("given", ["build", "build/plans", "build/plans/old"])
+def test_an_input_that_meets_a_plans_folder_of_another_name_is_private(repo: Repo, given: str) -> None:
+    globs = Globs((), (), (given,), ())
+    whys = {hidden.why for hidden in gather(repo.root, Records("build/plans", frozenset()), globs).hidden}
+    assert "it is private" in whys
 
 
 def test_an_input_that_is_an_untracked_file_which_no_rule_ignores_is_source(repo: Repo) -> None:
