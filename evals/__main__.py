@@ -10,13 +10,16 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 
 from rich.console import Console
 
+from evals.connection import COLD
 from evals.metrics import faults, totals
 from evals.outcome import Outcome
 from evals.play import play_all, usual_jobs
+from evals.preforked import preforked
 from evals.scenario import Scenario, Unusable, scenarios
 from evals.table import show, show_matrix
 
@@ -31,6 +34,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--without", action="append", default=[], metavar="RULE", help="play the liars without a rule")
     parser.add_argument("--matrix", action="store_true", help="take out each rule that a liar met, one at a time")
     parser.add_argument("--jobs", type=int, default=usual_jobs(), help="how many are played at once")
+    parser.add_argument("--cold", action="store_true", help="start each program by its own command; slower")
     return parser.parse_args(words)
 
 
@@ -45,7 +49,9 @@ def main(words: Sequence[str]) -> int:
     if not chosen:
         print(f"no scenario holds {given.part!r}", file=sys.stderr)  # noqa: T201 - the same
         return 2
-    return asyncio.run(_matrix(given, chosen) if given.matrix or given.without else _round(given, chosen))
+    play = _matrix if given.matrix or given.without else _round
+    with nullcontext(COLD) if given.cold else preforked() as start:
+        return asyncio.run(play(given, chosen, start))
 
 
 def _told(outcome: Outcome) -> None:
@@ -53,9 +59,9 @@ def _told(outcome: Outcome) -> None:
         print(f"{outcome.name}: {outcome.end}", file=sys.stderr)  # noqa: T201 - the same
 
 
-async def _round(given: argparse.Namespace, chosen: Sequence[Scenario]) -> int:
+async def _round(given: argparse.Namespace, chosen: Sequence[Scenario], start: Sequence[str]) -> int:
     began_s = time.monotonic()
-    played = await play_all([(one, ()) for one in chosen for _ in range(given.repeat)], given.jobs, _told)
+    played = await play_all([(one, ()) for one in chosen for _ in range(given.repeat)], given.jobs, _told, start)
     firsts = played[:: given.repeat]
     groups = [played[start : start + given.repeat] for start in range(0, len(played), given.repeat)]
     varied = [group[0].name for group in groups if len({one.likeness() for one in group}) > 1]
@@ -81,12 +87,12 @@ def _worst(groups: Sequence[Sequence[Outcome]]) -> list[Outcome]:
     return [max(group, key=lambda one: len(faults(one))) for group in groups]
 
 
-async def _matrix(given: argparse.Namespace, chosen: Sequence[Scenario]) -> int:
+async def _matrix(given: argparse.Namespace, chosen: Sequence[Scenario], start: Sequence[str]) -> int:
     """Play the liars without rules that they met; only those can go otherwise."""
     liars = [one for one in chosen if one.kind == "liar"]
     rules = list(dict.fromkeys(given.without)) or sorted({rule for one in liars for rule in one.meets()})
     jobs = [(one, (rule,)) for rule in rules for one in liars if rule in one.meets()]
-    played = await play_all(jobs, given.jobs, _told)
+    played = await play_all(jobs, given.jobs, _told, start)
     through: dict[str, list[Outcome]] = {rule: [] for rule in rules}
     for (_, (rule,)), outcome in zip(jobs, played, strict=True):
         through[rule].append(outcome)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -16,11 +16,21 @@ from mcp_types import ElicitResult
 CALL_S = 90
 
 # The shell tells its process id, and becomes the server.
-_TELL = 'echo $$ >"$0" && exec "$@"'
+COLD = ("sh", "-c", 'echo $$ >"$0" && exec "$@"')
+"""The words that start a process of its own; after them come a file for its process id, and its command."""
 
 
 class Died(Exception):  # noqa: N818 - what happened to the server
     """The server ended under a call."""
+
+
+class Launch(NamedTuple):
+    """How a server is started: the words that start anything, its command, its folder, its environment."""
+
+    start: Sequence[str]
+    command: Sequence[str]
+    root: Path
+    env: Mapping[str, str]
 
 
 class Person:
@@ -43,14 +53,10 @@ class Person:
 class Connection:
     """A client and its server. The connection lives in a task of its own, so that any order of ends will do."""
 
-    def __init__(
-        self, command: Sequence[str], root: Path, notes: Path, env: Mapping[str, str], person: Person | None
-    ) -> None:
-        """Say how the server is started; ``root`` is its folder, and ``notes`` one outside of the repository."""
-        self._command = list(command)
-        self._root = root
+    def __init__(self, launch: Launch, notes: Path, person: Person | None) -> None:
+        """Say how the server is started; ``notes`` is a folder outside of the repository."""
+        self._launch = launch
         self._notes = notes
-        self._env = dict(env)
         self._person = person
         self._pid_file = notes / f"pid-{id(self)}"
         self._client: Client | None = None
@@ -92,8 +98,9 @@ class Connection:
         return client
 
     async def _live(self, ready: "asyncio.Future[Any]") -> None:
-        words = ["-c", _TELL, str(self._pid_file), *self._command]
-        server = StdioServerParameters(command="sh", args=words, env=self._env, cwd=str(self._root))
+        start, command, root, env = self._launch
+        words = [*start[1:], str(self._pid_file), *command]
+        server = StdioServerParameters(command=start[0], args=words, env=dict(env), cwd=str(root))
         with (self._notes / "server.log").open("a") as log:
             transport = stdio_client(server, errlog=log)
             async with Client(transport, elicitation_callback=self._person) as client:

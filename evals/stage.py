@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evals.connection import Connection, Died, Person
+from evals.connection import Connection, Died, Launch, Person
 from evals.outcome import Body, Call, look, put
 from evals.person import typed
 from evals.scenario import Role, Scenario, Step, fixture
@@ -34,8 +34,8 @@ class Stage:
         captured: values by name.
     """
 
-    def __init__(self, space: Workspace, scenario: Scenario, without: Sequence[str]) -> None:
-        """Prepare the connections; they are opened when they are first called."""
+    def __init__(self, space: Workspace, scenario: Scenario, without: Sequence[str], start: Sequence[str]) -> None:
+        """Prepare the connections; they are opened when they are first called. ``start`` starts any program."""
         person = None if scenario.person is None else Person(scenario.person)
         self.space = space
         self.calls: list[Call] = []
@@ -45,7 +45,9 @@ class Stage:
         self._parts = given.parts
         self._connections: dict[str, Connection] = {
             role: Connection(
-                server_command(role, scenario.serve, without), space.root, space.folder, space.environment, person
+                Launch(start, server_command(role, scenario.serve, without), space.root, space.environment),
+                space.folder,
+                person,
             )
             for role in ("manager", "reviewer")
         }
