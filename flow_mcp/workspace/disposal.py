@@ -17,7 +17,7 @@ from pathlib import Path
 from flow_mcp.workspace.folders import PRIVATE_MODE, remove_tree
 from flow_mcp.workspace.paths import Inaccessible, told
 from flow_mcp.workspace.root import worktree_id
-from flow_mcp.workspace.workplaces import workplace, workplaces
+from flow_mcp.workspace.workplaces import is_copy, workplace, workplaces
 
 OLD_S = 2 * 24 * 3600.0
 """No check takes so long: at most three executions of four hours."""
@@ -25,10 +25,6 @@ OLD_S = 2 * 24 * 3600.0
 _SPARE = "spare"
 _PREFIX_DIGITS = 12
 _NAME_BYTES = 6
-# Folders that tools look for on their way up; files they look for have many more names.
-_STEERING = frozenset(
-    "node_modules __pypackages__ __pycache__ .git .hg .svn .jj .cargo .config .venv .yarn .mvn .bundle".split()  # noqa: SIM905 - read as a list
-)
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
@@ -51,6 +47,7 @@ def disposable(private: Path) -> Iterator[Room]:
     """Lend a folder for a copy, and remove it afterwards, whatever a command left in it.
 
     Raises:
+        Strangers: where something that is not Flow's lies where copies would.
         PlantedLink: where a link stands in place of a private folder.
         Inaccessible: where it cannot be made.
     """
@@ -87,11 +84,11 @@ def _taken(spare: Path, place: Path, root: Path) -> Path | None:
 
 
 def _sweep(place: Path, root: Path) -> None:
-    """Remove from the folders above the copies what tools look for there. Any other folder may be somebody's."""
+    """Remove the files above the copies: tools look for their configuration there. No folder is ever removed."""
     shared = () if place.is_relative_to(root) else _listed(place.parent)
     for path in (*shared, *_listed(place)):
         with suppress(OSError):
-            if path.name in _STEERING or not stat.S_ISDIR(path.lstat().st_mode):
+            if not stat.S_ISDIR(path.lstat().st_mode):
                 _remove(path)
 
 
@@ -144,7 +141,7 @@ def clear_disposed(private: Path, *, spared: bool) -> tuple[Path, ...]:
     for place in workplaces(private.parent):
         for folder in _listed(place):
             with suppress(FileNotFoundError):
-                if folder.lstat().st_mtime < old_s:
+                if is_copy(folder.name) and folder.lstat().st_mtime < old_s:
                     _remove(folder)
     return tuple(folder for folder in disposed(private) if folder.name != kept)
 

@@ -104,7 +104,7 @@ def _unignored(
     """Name inputs that are no ignored folders: a command on another source would see today's through them."""
     with told(root), Descent(root) as descent:
         for glob in inputs:
-            path = fixed_part(glob).rstrip("/")
+            path = "/".join(part for part in fixed_part(glob).split("/") if part not in {"", "."})
             if not path or any(_meet(path, folder) for folder in private):
                 yield HiddenPath(glob, path, "it is private")
             elif path in listing:

@@ -6,6 +6,7 @@ the folder for temporary files; only where neither can be used do they lie in ``
 """
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,19 +20,50 @@ from flow_mcp.workspace.folders import private_folder
 NAME = "flow-mcp"
 FOLDER = "work"
 _OTHERS_MAY = 0o022
+_COPY = re.compile(r"[0-9a-f]{12}\.(?:[0-9a-f]{12}|spare)")
+
+
+class Strangers(BrokenWorld):
+    """A folder that is not Flow's lies where the copies do."""
+
+    def __init__(self, path: Path) -> None:
+        seen = f"{path} lies where Flow keeps its copies, and Flow did not make it."
+        super().__init__(seen, "Move it somewhere else, or set XDG_CACHE_HOME to another folder.")
 
 
 def workplace(root: Path) -> Path:
     """Give the folder for the copies of a workspace, made where it is missing; other workspaces' lie in it too.
 
     Raises:
+        Strangers: where something that is not Flow's lies in each folder that could be used.
         PlantedLink: where no other folder can be used and a link stands in place of the private one.
         Inaccessible: where none can be made.
     """
+    strangers: list[Path] = []
     for place in workplaces(root):
-        if _is_apart(place, root):
-            return place
+        if _is_apart(place.parent, root):
+            found = _strangers(place)
+            if not found:
+                return place
+            strangers.extend(found)
+    if strangers:
+        raise Strangers(strangers[0])
     return private_folder(root / ".flow", FOLDER)
+
+
+def is_copy(name: str) -> bool:
+    """Say whether a name in a workplace is one that Flow gives: to a copy, or to the spare of a workspace."""
+    return _COPY.fullmatch(name) is not None
+
+
+def _strangers(place: Path) -> list[Path]:
+    """Name the folders in a workplace and beside it that Flow did not make: somebody's, or what tools would look for.
+
+    They are never removed: somebody may keep a workspace there.
+    """
+    beside = [path for path in sorted(place.parent.iterdir()) if path.name != FOLDER]
+    inside = [path for path in sorted(place.iterdir()) if not is_copy(path.name)]
+    return [path for path in (*beside, *inside) if not path.is_symlink() and path.is_dir()]
 
 
 def workplaces(root: Path) -> Iterator[Path]:

@@ -1,15 +1,18 @@
 """The folders of copies: lent, cleared after a killed runner, and one kept as a spare."""
 
 import os
+import re
 import shutil
 import stat
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from flow_mcp.workspace import workplaces
 from flow_mcp.workspace.disposal import clear_disposed, disposable, disposed, own_mark, spare
-from flow_mcp.workspace.workplaces import workplace
+from flow_mcp.workspace.workplaces import Strangers, workplace
 from tests.workspace.rig import Repo
 
 
@@ -50,39 +53,59 @@ def test_what_a_link_in_a_copy_leads_to_is_not_removed_with_it(repo: Repo, tmp_p
 
 def test_what_a_command_writes_beside_or_above_its_copy_steers_no_later_one(repo: Repo, place: Path) -> None:
     with disposable(repo.private) as room:
+        (room.folder.parent / "node_modules" / "evil").mkdir(parents=True)
         for above in (room.folder.parent, place, place.parent):
             (above / "pytest.ini").write_text("[pytest]\n")
-            for name in ("node_modules", ".cargo", ".git"):
-                (above / name / "evil").mkdir(parents=True)
             (above / "conftest.py").symlink_to("/dev/null")
     with disposable(repo.private) as room:
         assert list(room.folder.parent.iterdir()) == [room.folder]
-        planted = {"pytest.ini", "conftest.py", "node_modules", ".cargo", ".git"}
-        assert planted.isdisjoint(path.name for path in place.iterdir())
+        assert {"pytest.ini", "conftest.py"}.isdisjoint(path.name for path in place.iterdir())
         assert [path.name for path in place.parent.iterdir()] == ["work"]
-        assert list(room.folder.parent.iterdir()) == [room.folder]
 
 
-def test_folders_beside_the_copies_are_left_alone(repo: Repo, place: Path) -> None:
-    others = [folder / "projects" / "one" for folder in (place, place.parent)]
-    for other in others:
-        (other / ".git").mkdir(parents=True)
-        other.parent.chmod(0)
-    with disposable(repo.private):
+@pytest.mark.parametrize("name", ["projects", ".config", "node_modules", ".git", "work.old"])
+@pytest.mark.parametrize("where", ["inside", "beside"])
+def test_a_folder_that_flow_did_not_make_is_never_removed_and_no_copy_lies_below_it(
+    tmp_path: Path, name: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workplaces, "user_cache_path", lambda _: tmp_path / "cache")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    repo, other = Repo(tmp_path / "here").started(), tmp_path / "cache"
+    other = (other / "work" if where == "inside" else other) / name / "deep"
+    somebodys = Repo(other).started()
+    long_ago_s = time.time() - 10 * 24 * 3600
+    os.utime(other.parent, (long_ago_s, long_ago_s))
+    for one in (repo, somebodys):
+        with disposable(one.private) as room:
+            assert room.folder.is_relative_to(tmp_path / "temporary")
+        clear_disposed(one.private, spared=False)
+    assert (somebodys.root / ".git" / "HEAD").exists()
+
+
+def test_a_workspace_that_is_the_cache_folder_outlives_the_checks_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workplaces, "user_cache_path", lambda _: tmp_path / "cache")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    somebodys, repo = Repo(tmp_path / "cache").started(), Repo(tmp_path / "here").started()
+    before = sorted(path.name for path in somebodys.root.iterdir())
+    for one in (somebodys, repo):
+        with disposable(one.private):
+            pass
+    assert set(before) <= {path.name for path in somebodys.root.iterdir()}
+
+
+def test_where_every_place_holds_what_is_somebodys_nothing_is_lent_and_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workplaces, "user_cache_path", lambda _: tmp_path / "cache")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    repo = Repo(tmp_path / "here").started()
+    first, second = (place.parent / "mine" for place in workplaces.workplaces(repo.root))
+    first.mkdir()
+    second.mkdir()
+    with pytest.raises(Strangers, match=re.escape(str(first))), disposable(repo.private):
         pass
-    for other in others:
-        other.parent.chmod(0o700)
-        assert (other / ".git").is_dir()
-        shutil.rmtree(other.parent)
-
-
-def test_a_workspace_in_the_cache_folder_outlives_its_own_checks(place: Path) -> None:
-    inside = Repo(place.parent / "projects" / "deep" / "one").started()
-    with disposable(inside.private) as room:
-        assert not room.folder.is_relative_to(inside.root)
-    assert (inside.root / ".git").is_dir()
-    clear_disposed(inside.private, spared=False)
-    shutil.rmtree(place.parent / "projects")
 
 
 def test_copies_that_a_killed_runner_left_are_cleared(repo: Repo, place: Path) -> None:
