@@ -129,7 +129,7 @@ def _watched(checks: Checks, plan_id: str, entry: ExternalEvidence, interrupts: 
         if interrupts.came and given_up_at_s == math.inf:
             checks.cancel(plan_id, check_id)
             given_up_at_s = time.monotonic() + ENDING_S
-        _say(f"{entry.command.run}: {waited.elapsed_s or 0:.0f} s")
+        _say(f"{waited.elapsed_s or 0:.0f} s: {entry.command.run}")
 
 
 def _say(line: str) -> None:

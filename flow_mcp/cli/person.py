@@ -61,9 +61,9 @@ def at_terminal() -> bool:
 
 def prompted(question: str) -> str:
     """Ask for one line on the terminal; nothing where it ends."""
-    sys.stderr.write(f"{question} ")
-    sys.stderr.flush()
     try:
+        sys.stderr.write(f"{question} ")
+        sys.stderr.flush()
         return sys.stdin.readline().strip()
     except KeyboardInterrupt:
         sys.stderr.write("\nInterrupted: nothing was recorded.\n")

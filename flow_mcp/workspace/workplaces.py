@@ -93,7 +93,7 @@ def _user() -> int:
 def _is_own(folder: Path) -> bool:
     """Say whether nobody else may change what lies in a folder, and this user may."""
     found = folder.lstat()
-    own = found.st_uid == _user() and not found.st_mode & _OTHERS_MAY and os.access(folder, os.W_OK | os.X_OK)
+    own = found.st_uid == _user() and not found.st_mode & _OTHERS_MAY and os.access(folder, os.R_OK | os.W_OK | os.X_OK)
     return own and _runs_programs(folder)
 
 

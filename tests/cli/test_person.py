@@ -4,7 +4,17 @@ import sys
 import pytest
 
 from flow_mcp.cli.answer import Misused
-from flow_mcp.cli.person import AGAIN_MAX, CALLER, TERMINAL, answering, at_terminal, confirmed, insisted, reached
+from flow_mcp.cli.person import (
+    AGAIN_MAX,
+    CALLER,
+    TERMINAL,
+    answering,
+    at_terminal,
+    confirmed,
+    insisted,
+    prompted,
+    reached,
+)
 
 
 class Tty(io.StringIO):
@@ -24,6 +34,27 @@ def test_a_person_is_there_where_they_can_be_shown_and_can_answer(
     monkeypatch.setattr(sys, "stdin", stdin)
     monkeypatch.setattr(sys, "stderr", stderr)
     assert at_terminal() is expected
+
+
+@pytest.mark.parametrize("moment", ["write", "flush", "readline"])
+def test_an_interrupt_at_any_moment_of_a_question_says_that_nothing_was_recorded(
+    monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    stdin, stderr, struck = Tty(), Tty(), iter([True])
+    stream = stdin if moment == "readline" else stderr
+    real = getattr(stream, moment)
+
+    def strike(*given: str) -> object:
+        if next(struck, False):
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(stream, moment, strike)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with pytest.raises(KeyboardInterrupt):
+        prompted("Yes?")
+    assert "nothing was recorded" in stderr.getvalue()
 
 
 def test_the_answer_is_a_persons_at_a_terminal_and_the_callers_with_yes() -> None:

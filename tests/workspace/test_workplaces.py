@@ -55,6 +55,16 @@ def test_a_cache_that_is_not_the_users_alone_is_passed_over(root: Path, how: str
     assert list(root.iterdir()) == []
 
 
+def test_a_cache_that_cannot_be_read_is_passed_over(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, cache = os.access, root.parent / "cache"
+
+    def access(path: Path, mode: int) -> bool:  # root may read everything
+        return real(path, mode) and not (mode & os.R_OK and path.is_relative_to(cache))
+
+    monkeypatch.setattr(os, "access", access)
+    assert workplace(root) == temporary(root)
+
+
 def test_a_workspace_that_holds_the_cache_is_never_above_its_copies(root: Path) -> None:
     assert workplace(root.parent / "cache") == temporary(root)
     inside = root.parent / "cache" / "flow-mcp" / "work" / "inside"
