@@ -53,6 +53,7 @@ class Outcome:
         documents: the documents at the end, by plan id, oldest first.
         gaps: what the audit says of a goal that was closed as completed.
         failures: expectations that did not hold, and steps that went otherwise.
+        open: the row of the guarantees page by which a liar is to get through.
         seconds: how long it took.
     """
 
@@ -67,6 +68,7 @@ class Outcome:
     documents: Mapping[str, Body]
     gaps: tuple[str, ...]
     failures: tuple[str, ...]
+    open: str | None
     seconds: float = field(compare=False)
 
     @property
@@ -102,6 +104,7 @@ class Outcome:
             "repeated": list(self.repeated),
             "gaps": list(self.gaps),
             "failures": list(self.failures),
+            "open": self.open,
             "seconds": round(self.seconds, 2),
         }
 

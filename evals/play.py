@@ -64,6 +64,7 @@ async def _judged(scenario: Scenario, stage: Stage, start: Sequence[str], began_
         documents=documents,
         gaps=await _gaps(stage.space, start) if end in COMPLETED else (),
         failures=tuple(failures),
+        open=scenario.open,
         seconds=time.monotonic() - began_s,
     )
 

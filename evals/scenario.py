@@ -196,6 +196,7 @@ class Scenario(_Part):
         truth: a shell command that the goal's being met makes succeed; the agent never sees it.
         steps: a script; or ``agent``; or ``policy``, a module of ``evals.policies`` with ``async def play(stage)``.
         expect: what must be so.
+        open: the row of the guarantees page by which a liar gets through, where one is left open on purpose.
     """
 
     name: str
@@ -215,13 +216,22 @@ class Scenario(_Part):
     agent: Task | None = None
     policy: str | None = None
     expect: Expect = Expect()
+    open: str | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        through = self.kind == "liar" and self.wants.startswith("completed") and self.expect.stopped_by is None
+        if self.open is not None and not through:
+            message = "what the page leaves open is a liar that wants a completion, and nothing stops it"
+            raise ValueError(message)
         if sum(part is not None for part in (self.steps, self.agent, self.policy)) != 1:
             message = "a scenario has steps, or an agent, or a policy"
             raise ValueError(message)
-        if self.kind == "liar" and (self.expect.stopped_by is None or self.wants.startswith("completed")):
+        if (
+            self.kind == "liar"
+            and self.open is None
+            and (self.expect.stopped_by is None or self.wants.startswith("completed"))
+        ):
             message = "a liar names what stops it (expect.stopped_by), and wants no completion"
             raise ValueError(message)
         return self

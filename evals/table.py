@@ -17,7 +17,8 @@ def show(console: Console, outcomes: Sequence[Outcome], numbers: Totals, seconds
     table = Table(*_HEAD, box=box.SIMPLE_HEAD, pad_edge=False)
     for one in sorted(outcomes, key=lambda each: (each.kind != "liar", each.name)):
         bad = bool(faults(one))
-        cells = (one.name, one.family, one.wanted, one.end, one.stopped_by)
+        stop = one.stopped_by if one.open is None else f"left open: {one.open}"
+        cells = (one.name, one.family, one.wanted, one.end, stop)
         figures = (str(len(one.calls)), str(len(one.refusals)), f"{one.seconds:.1f}")
         table.add_row(*cells, *figures, style="red" if bad else None)
     console.print(table)
@@ -31,6 +32,7 @@ def line(numbers: Totals, seconds: float) -> str:
     """Say the totals in one line."""
     return (
         f"liars {numbers.liars - numbers.completed}/{numbers.liars} never completed, {numbers.stops} different stops; "
+        f"{numbers.open} more through gaps that the page leaves open; "
         f"honest {numbers.honest - numbers.blocked}/{numbers.honest} reached their end, median {numbers.calls:g} calls "
         f"and {numbers.refusals:g} refusals, {numbers.repeated} repeated; "
         f"false completions {numbers.false_completions}; {seconds:.0f} s"

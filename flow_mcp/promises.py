@@ -80,7 +80,7 @@ ATTESTED: tuple[Attested, ...] = (
     ),
     Attested(
         "attest.changed-paths",
-        "The paths that changed since the run started, those outside the feature's targets marked.",
+        "The paths that changed since the feature's first run started, those outside the feature's targets marked.",
         "The caller's list.",
         None,
     ),
@@ -138,6 +138,13 @@ OPEN: tuple[Stated, ...] = (
         "from other source.",
         None,
     ),
+    Stated(
+        "open.broken-before",
+        "A fault that was put into the source before a caller approved is the approved source's: taking it back is "
+        "proved as work. The approval and the closure name the targets that differed from HEAD; git shows one that was "
+        "committed.",
+        None,
+    ),
     Stated("open.removed-document", "Removing a closed plan's document sheds what it owes; git shows it.", None),
     Stated("open.cheated-runner", "A runner cheated from inside unprotected files.", None),
     Stated("open.reverted-edit", "An edit that reverts before it is seen: a digest is no audit trail.", None),
@@ -158,12 +165,29 @@ OPEN: tuple[Stated, ...] = (
     ),
     Stated(
         "open.forgotten-worktree",
-        "Removing .flow makes the worktree a new one, and an open plan in its folder somebody else's.",
+        "Removing .flow makes the worktree a new one, and an open plan in its folder somebody else's. How far that "
+        "plan's document was is forgotten, as a clone or another worktree never knew it: that it is put back then is "
+        "not told.",
+        None,
+    ),
+    Stated(
+        "open.taken-back",
+        "An open plan's document can be put back to an earlier one that Flow wrote, from git or from a copy. What was "
+        "in it since, such as a failed review, a red check or a person's no, is lost, and a fresh reviewer can be "
+        "asked. That it was put back is told (write.setback-told), not what is lost.",
         None,
     ),
     Stated(
         "open.ignored-behind-link",
-        "A source link is its target's name: what it leads to is outside of the digest where that is ignored.",
+        "A link that the approved source has is its target's name: what it leads to is outside of the digest where "
+        "that is ignored or lies outside of the workspace.",
+        None,
+    ),
+    Stated(
+        "open.planted-above",
+        "What the same user's processes plant above Flow's cache folder, or above the workspace where a check runs in "
+        "place (a conftest.py in the home folder, with a pytest.ini beside it), is read by some test runners. Flow's "
+        "own folders are swept before each copy.",
         None,
     ),
     Stated(

@@ -29,7 +29,7 @@ from flow_mcp.domain.commands import (
     needs_source,
 )
 from flow_mcp.domain.decide import decide
-from flow_mcp.domain.decision import Accepted, Facts, HiddenPath, Moment, Refused, SourceFacts
+from flow_mcp.domain.decision import Accepted, Facts, HiddenPath, Moment, OutwardLink, Refused, SourceFacts
 from flow_mcp.domain.digest import digest_json
 from flow_mcp.domain.history import active_run, approval, derived_kind
 from flow_mcp.domain.invariants import breaches
@@ -90,10 +90,14 @@ class World:
     commit: str | None = None
     protected: dict[str, str] = field(default_factory=lambda: {"tests/test_kept.py": "sha256:kept"})
     dirty: tuple[str, ...] = ()
+    targets_dirty: tuple[str, ...] = ()
+    verifiers: tuple[str, ...] = ()
     configuration: dict[str, str] = field(default_factory=dict)
     changed: tuple[str, ...] = ("a.py",)
     outside: tuple[str, ...] = ()
     hidden: tuple[HiddenPath, ...] = ()
+    outward: tuple[OutwardLink, ...] = ()
+    since_judged: tuple[str, ...] | None = ("a.py",)
     blind: bool = False
     policy: Policy = field(default_factory=Policy)
     platform: Platform = "linux"
@@ -145,12 +149,15 @@ class World:
             digest=self.source,
             commit=self.commit,
             protected=self.protected,
-            verifiers=tuple(self.protected),
+            verifiers=(*self.protected, *self.verifiers),
             protected_dirty=self.dirty,
+            targets_dirty=self.targets_dirty,
             test_configuration=self.configuration,
             changed=self.changed,
             outside=self.outside,
             hidden=self.hidden,
+            outward=self.outward,
+            since_judged=self.since_judged,
         )
         return Facts(
             actor=actor,

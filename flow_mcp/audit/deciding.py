@@ -25,6 +25,7 @@ def narrowed_by_caller(record: Record) -> Said:
         frozen = {line.partition(" ")[2] for line in record.lines.get(given.protected, ())}
         targets = {target for feature in plan.features for target in feature.targets}
         yield from (f"a caller approved giving up the case {one.case}" for one in plan.dropped_cases)
+        yield from (f"a caller approved leaving the verifier {path} unfrozen" for path in given.unfrozen or ())
         yield from (f"a caller approved changing the verifier {path}" for path in sorted(frozen & targets))
 
 

@@ -69,6 +69,21 @@ def findings_open(record: Record) -> Said:
     yield from (f"the blocking finding {one.id} was not cleared" for one in left)
 
 
+def scope_blocker_passed(record: Record) -> Said:
+    """Name findings that only a person or a new plan can answer, and that anyone else passed over."""
+    live: dict[str, set[str]] = {}
+    owed = {one.id for entry in record.plan.inherits for one in entry.findings if one.scope_blocker}
+    for run, review, result in record.reviews:
+        if result.verdict == "failed":
+            live.setdefault(run.feature_id, set()).update(one.id for one in result.findings if one.scope_blocker)
+            continue
+        stood = live.pop(run.feature_id, set()) | (owed if review.kind == "final" else set())
+        if result.reviewer.by != "person":
+            yield from (
+                f"{review.id} passed over {name}, which only a person or a new plan answers" for name in sorted(stood)
+            )
+
+
 def reviewer_is_manager(record: Record) -> Said:
     """Name reviews that were answered by whoever did the work."""
     document = record.document
@@ -81,6 +96,17 @@ def reviewer_is_manager(record: Record) -> Said:
 
 def _role(document: Document, result: ReviewResult) -> str | None:
     return next((one.actor.role for one in document.operations if one.revision == result.revision), None)
+
+
+def setback_untold(record: Record) -> Said:
+    """Say so where the document was put back and the final reviewer's assignment was made without a word of it."""
+    final = record.final
+    for entry in record.document.taken_back or ():
+        if final is not None and entry.revision > final[1].revision:
+            yield (
+                f"{final[1].id} was assigned before it was written down that the document had been put back from "
+                f"revision {entry.from_revision} to {entry.to_revision}"
+            )
 
 
 def work_under_way(record: Record) -> Said:

@@ -1,6 +1,7 @@
-"""Whether cases got lost and verifiers were changed on the way."""
+"""Whether cases got lost, verifiers were changed on the way, and files left out of what was judged."""
 
 from flow_mcp.audit.record import ELSEWHERE, Record, Said, command_of, readable
+from flow_mcp.domain.model import Run
 from flow_mcp.domain.plan import Platform
 
 Key = tuple[str, Platform]
@@ -75,13 +76,19 @@ def verifiers_changed(record: Record) -> Said:
     allowed = {path for one in record.plan.features for path in one.targets} | record.waived("path")
     changed = {path for path, digests in frozen.items() if len(digests) > 1}
     final, given, now = record.final, record.approval, record.workspace
-    if final is not None and given is not None and final[0].started_source == given.source:
-        changed |= frozen.keys() & set(final[1].changed_paths)
+    if final is not None and given is not None and _starts(record, final[0]) == {given.source}:
+        changed |= frozen.keys() & (set(final[1].changed_paths) - set(final[1].modes_changed or ()))
     if now is not None and now.source == record.source:
         changed |= {path for path, digests in frozen.items() if digests != {now.files.get(path)}}
         if frozen and record.plan.protected is None:
             changed |= now.configuration - frozen.keys()
     yield from (f"the verifier {path} is not as it was approved" for path in sorted(changed - allowed))
+
+
+def _starts(record: Record, run: Run) -> set[str]:
+    """Give what a review's paths may have been compared with: the start of its run, or of its feature's first one."""
+    first = next(one for one in record.document.runs if one.feature_id == run.feature_id)
+    return {run.started_source, first.started_source}
 
 
 def _frozen(record: Record) -> dict[str, set[str]]:
@@ -92,3 +99,12 @@ def _frozen(record: Record) -> dict[str, set[str]]:
         digest, _, path = line.partition(" ")
         frozen.setdefault(path, set()).add(digest)
     return frozen
+
+
+def artifact_hides_source(record: Record) -> Said:
+    """Name tracked files that no digest covers, where the source still is the judged one."""
+    now = record.workspace
+    if now is not None and now.source == record.source:
+        yield from (
+            f"{path} is tracked and the artifact {glob!r} hides it" for path, glob in sorted(now.hidden.items())
+        )

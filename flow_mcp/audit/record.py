@@ -31,11 +31,13 @@ class WorkspaceFacts:
         source: digest of its source.
         files: path to digest of its files and links.
         configuration: those of them that steer a test runner.
+        hidden: tracked files that an artifact of the plan takes out of the digest, each with its glob.
     """
 
     source: str
     files: Mapping[str, str]
     configuration: frozenset[str]
+    hidden: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,4 +59,5 @@ def _workspace(held: Records, document: Document) -> WorkspaceFacts | None:
     except (BrokenWorld, ValueError):  # an unreadable tree, or globs of a document that was edited
         return None
     files = {path: entry.digest for path, entry in seen.manifest.present().items() if entry.kind in {"file", "link"}}
-    return WorkspaceFacts(seen.manifest.digest, files, frozenset(seen.test_configuration))
+    hidden = {one.path: one.glob for one in seen.hidden if one.present}
+    return WorkspaceFacts(seen.manifest.digest, files, frozenset(seen.test_configuration), hidden)

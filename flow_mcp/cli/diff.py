@@ -18,8 +18,7 @@ from flow_mcp.domain.errors import BrokenWorld
 from flow_mcp.domain.history import active_run
 from flow_mcp.domain.model import Actor, Document, Run
 from flow_mcp.engine.changes import Comparison, Unknown, compare, show
-from flow_mcp.engine.core import State
-from flow_mcp.server.packet import differences_body, marks, whole
+from flow_mcp.server.packet import differences_body, frozen_paths, marks, whole
 from flow_mcp.workspace.differences import Change, Difference, Differences
 
 _MANAGER = Actor(role="manager")
@@ -43,7 +42,7 @@ def diff(  # noqa: PLR0913 - an option each
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> Answer:
-    """Print what a run changed since it started, tests and frozen files first; control characters are written out."""
+    """Print what a feature's runs changed, tests and frozen files first; control characters are written out."""
     return _diff(tuple(path or ()), run, plan_id, workspace, approved=approved).told(as_json=as_json)
 
 
@@ -62,19 +61,6 @@ def _diff(
     shown, kept = show(engine.space, changed, whole()), frozen_paths(state)
     page = tuple(_page(found, shown, kept, on_terminal=_is_terminal()))
     return Answer(_body(state.document, found, shown, kept), page)
-
-
-def frozen_paths(state: State) -> frozenset[str]:
-    """Name the files that the approval froze, without those that a target names (row review.protected-kept)."""
-    document, plan = state.document, state.document.plan
-    given = document.approvals[-1] if document.approvals else None
-    lines = () if given is None else state.facts.lines.get(given.protected, ())
-    named = {target for feature in (() if plan is None else plan.features) for target in feature.targets}
-    return frozenset(line.partition(" ")[2] for line in lines) - named
-
-
-def _marks(change: Change, frozen: frozenset[str]) -> list[str]:
-    return [*(["frozen"] if change.path in frozen else []), *marks(change)]
 
 
 def _is_terminal() -> bool:
@@ -101,14 +87,11 @@ def _names(path: str, change: Change) -> bool:
 
 def _body(document: Document, found: Comparison, shown: Differences, frozen: frozenset[str]) -> Body:
     about: Body = {"plan_id": document.plan_id, "run_id": found.run_id, "since": found.since}
-    told = differences_body(shown)
-    marked = [_marks(one.change, frozen) for one in shown.shown]
-    told["files"] = [file | ({"marks": own} if own else {}) for file, own in zip(told["files"], marked, strict=True)]
-    return {**about, "before": found.before, "after": found.after, **told}
+    return {**about, "before": found.before, "after": found.after, **differences_body(shown, frozen)}
 
 
 def _page(found: Comparison, shown: Differences, frozen: frozenset[str], *, on_terminal: bool) -> Iterator[Block]:
-    since = "the approval" if found.since == "approval" else f"{found.run_id} started"
+    since = "the approval" if found.since == "approval" else f"{found.began} started"
     count, every = len(shown.shown) + shown.left_out.paths, len(found.changed)
     which = f"{count}" if count == every else f"{count} of {every}"
     yield Words(f"{which} changed {'path' if every == 1 else 'paths'} since {since}.", "strong")
@@ -126,7 +109,7 @@ def _page(found: Comparison, shown: Differences, frozen: frozenset[str], *, on_t
 
 def _heading(one: Difference, frozen: frozenset[str]) -> str:
     counts = [] if one.added is None else [f"+{one.added} -{one.removed}"]
-    return ", ".join([f"{one.change.path}: {one.change.what}", *counts, *_marks(one.change, frozen)])
+    return ", ".join([f"{one.change.path}: {one.change.what}", *counts, *marks(one.change, frozen)])
 
 
 def coloured(text: str) -> Iterator[Block]:

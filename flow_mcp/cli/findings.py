@@ -1,7 +1,7 @@
 """Findings as a person writes them at a terminal or in flags."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from flow_mcp.cli.answer import Misused
@@ -11,7 +11,7 @@ from flow_mcp.domain.commands import NewFinding
 from flow_mcp.domain.plan import Finding
 
 _FORM: Final = re.compile(r"(blocking|advisory):\s*(.*?)(?:\s+::(?=\s|$)\s*(.*))?", re.DOTALL)
-_MORE: Final = "A blocking finding (an empty line ends):"
+BACK: Final = "back"
 _REMEDY: Final = "Write --finding 'blocking: what is wrong :: what was seen where', or 'advisory: …'."
 
 
@@ -64,17 +64,29 @@ def _carried(name: str, known: dict[str, Finding]) -> NewFinding:
 def prompted_findings(*, needed: bool) -> tuple[NewFinding, ...]:
     """Ask for blocking findings until an empty line; ``needed`` says that there must be one.
 
+    The word ``back`` takes back the finding that is being written, or else the last one.
+
     Raises:
         Misused: where nothing comes that can be recorded.
     """
-    return tuple(_prompted_findings(needed=needed))
+    found: list[NewFinding] = []
+    while True:
+        summary = _summary(needed=needed and not found, has_last=bool(found))
+        if not summary:
+            return tuple(found)
+        if summary == BACK:
+            del found[-1:]
+            continue
+        evidence = insisted(f"What was seen where ({BACK} takes this finding back):", fault)
+        if evidence != BACK:
+            found.append(NewFinding(severity="blocking", summary=summary, evidence=evidence))
 
 
-def _prompted_findings(*, needed: bool) -> Iterator[NewFinding]:
-    summary = insisted("A blocking finding:", fault) if needed else insisted(_MORE, _fault_unless_empty)
-    while summary:
-        yield NewFinding(severity="blocking", summary=summary, evidence=insisted("What was seen where:", fault))
-        summary = insisted(_MORE, _fault_unless_empty)
+def _summary(*, needed: bool, has_last: bool) -> str:
+    if needed:
+        return insisted("A blocking finding:", fault)
+    back = f", {BACK} takes the last one back" if has_last else ""
+    return insisted(f"A blocking finding (an empty line ends{back}):", _fault_unless_empty)
 
 
 def _fault_unless_empty(text: str) -> str | None:

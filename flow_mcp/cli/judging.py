@@ -20,8 +20,9 @@ def judging_page(state: State, review: Review, feature: Feature | None, packet: 
     """Lay out the packet of a pending assignment for a narrow terminal; the differences begin at column 0."""
     yield Words(str(packet["summary"]), "strong")
     yield Facts(tuple(_about(state.document, review, feature, packet)))
+    yield from (Words(f"\n{sentence}", "bad") for sentence in packet.get("taken_back", ()))
     yield from _to_answer(packet)
-    yield from _changed("Changed since the run started", packet["differences"])
+    yield from _changed("Changed since the feature's first run started", packet["differences"])
     if "differences_since_approval" in packet:
         yield from _changed("Changed since the approval", packet["differences_since_approval"])
     yield Words("\nObserved by Flow itself, on exactly this source:", "strong")

@@ -6,7 +6,7 @@ from pathlib import Path
 from flow_mcp.engine.core import Engine
 from flow_mcp.engine.gather import Workspace
 from flow_mcp.settings import load_settings
-from flow_mcp.workspace.root import find_root
+from flow_mcp.workspace.root import find_root, folder_in
 
 
 def opened(start: Path, environ: Mapping[str, str], flags: Mapping[str, str]) -> Engine:
@@ -17,4 +17,4 @@ def opened(start: Path, environ: Mapping[str, str], flags: Mapping[str, str]) ->
     """
     root = find_root(start)
     settings = load_settings(root, environ, flags, None)
-    return Engine(Workspace(root, settings.plans), settings)
+    return Engine(Workspace(root, settings.plans, folder_in(root, start)), settings)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from flow_mcp.cli.answer import Answer, Block, Facts, Misused, Raw, Words
 from flow_mcp.cli.options import AsJson, Plan, PlanOption, Workspace, meant, start
 from flow_mcp.cli.paper import as_json as json_text
-from flow_mcp.cli.project import folder_in, own_records
+from flow_mcp.cli.project import own_records
 from flow_mcp.cli.reading import read_plan, records
 from flow_mcp.cli.words import refusal
 from flow_mcp.domain.decision import Refused, person
@@ -27,6 +27,7 @@ from flow_mcp.workspace.ecosystems.sentences import (
 from flow_mcp.workspace.ecosystems.source import SourceState, look_at_source
 from flow_mcp.workspace.ecosystems.suggestion import Suggestion
 from flow_mcp.workspace.ecosystems.survey import Survey, survey
+from flow_mcp.workspace.root import folder_in
 
 _BY_PERSON = "Where `approve: caller` is set, plan_approve is refused: a person answers with `flow-mcp approve`."
 

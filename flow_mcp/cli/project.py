@@ -1,6 +1,5 @@
 """What the doctor says of the project itself: gate, inputs, ignore rules, history, what would be frozen."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from flow_mcp.workspace.ecosystems.sentences import (
 from flow_mcp.workspace.ecosystems.source import look_at_source
 from flow_mcp.workspace.ecosystems.survey import survey
 from flow_mcp.workspace.records import Records as OwnRecords
+from flow_mcp.workspace.root import folder_in
 
 
 def project_findings(held: Records, start: Path) -> Iterator[Finding]:
@@ -33,12 +33,6 @@ def project_findings(held: Records, start: Path) -> Iterator[Finding]:
             yield from look(held, here)
         except BrokenWorld as error:
             yield Finding("problem", "source", error.seen, error.remedy)
-
-
-def folder_in(root: Path, start: Path) -> str:
-    """Give the way from the workspace to the folder in which somebody stands; empty at the top."""
-    way = Path(os.path.realpath(start)).relative_to(root).as_posix()
-    return "" if way == "." else way
 
 
 def own_records(held: Records) -> OwnRecords:

@@ -13,6 +13,7 @@ from flow_mcp.cli.person import BY_NOBODY_ELSE, TERMINAL, answering, confirmed, 
 from flow_mcp.cli.words import accepted, refusal
 from flow_mcp.domain.decision import Refused
 from flow_mcp.domain.model import Actor, Document
+from flow_mcp.domain.setbacks import sentences
 from flow_mcp.domain.view import status
 from flow_mcp.engine.core import Asked, whole_digest
 from flow_mcp.store.chain import fault
@@ -43,17 +44,19 @@ def _reseal(plan_id: str, because: str, workspace: Path | None, actor: Actor) ->
     document = held.document
     shown = whole_digest(document)
     question = "Take over the document as it stands?"
-    if actor == TERMINAL and not confirmed(_packet(document, because, shown), question, BY_NOBODY_ELSE):
+    told = sentences(engine.plans.told(held).document)
+    if actor == TERMINAL and not confirmed(_packet(document, because, shown, told), question, BY_NOBODY_ELSE):
         return unconfirmed()
     done = engine.reseal(Asked(actor, expected_revision=document.revision), plan_id, because, shown)
     return refusal(done) if isinstance(done, Refused) else accepted(done, "The document is resealed.")
 
 
-def _packet(document: Document, because: str, shown: str) -> tuple[Words, Facts]:
+def _packet(document: Document, because: str, shown: str, told: tuple[str, ...]) -> tuple[Words, Facts]:
     rows = (
         ("goal", tuple(document.goal.split("\n"))),
         ("status", (status(document),)),
         ("edited", (fault(document) or "its hash chain is whole, and what it says is not",)),
+        *((("put back", told),) if told else ()),
         ("because", tuple(because.split("\n"))),
         ("costs", _COSTS),
         ("plan", (f"{document.plan_id}, revision {document.revision}",)),

@@ -9,8 +9,10 @@ from flow_mcp.cli.options import AsJson, Plan, PlanOption, Workspace, meant, sta
 from flow_mcp.cli.words import facts, refusal
 from flow_mcp.domain.decision import Refused
 from flow_mcp.domain.model import Actor
+from flow_mcp.engine.core import Engine
+from flow_mcp.engine.folder import read_folder
 from flow_mcp.server.approving import caller_refusal
-from flow_mcp.server.views import status_body, step_body
+from flow_mcp.server.views import several_body, status_body, step_body, workspace_body
 
 
 def status(
@@ -24,10 +26,17 @@ def _status(plan_id: str | None, workspace: Path | None) -> Answer:
     engine = opened(start(workspace), os.environ, {})
     state = engine.read(Actor(role="manager"), plan_id, look=True)
     if isinstance(state, Refused):
-        return refusal(state)
+        return refusal(state) if plan_id is not None else _several(engine, state)
     body, step = status_body(state, "next"), state.step
     hopeless = caller_refusal(state.document, state.facts, engine.book) if step.tool == "plan_approve" else None
     if hopeless is not None:
         step = hopeless.remedy
         body |= {"approval_refused": hopeless.seen, "next": step_body(step)}
     return Answer(body, (Words(str(body["summary"]), "strong"), facts(body, step)))
+
+
+def _several(engine: Engine, refused: Refused) -> Answer:
+    """List the open plans where it is not known which one is meant."""
+    body = several_body(read_folder(engine.plans), engine.worktree, engine.settings.policy, refused.remedy)
+    body |= {"workspace": workspace_body(engine.space)}
+    return Answer(body, (Words(str(body["summary"]), "strong"), facts(body, refused.remedy)))

@@ -21,11 +21,27 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class HiddenPath:
-    """A glob of the plan that would hide source, or a target that is ignored."""
+    """A glob of the plan that would hide source, or a target that is ignored.
+
+    Attributes:
+        glob: what the plan names.
+        path: what that would hide.
+        why: what is wrong with it, in words that follow a colon.
+        present: whether it is a file of the source that is there, and not only one that could come.
+    """
 
     glob: str
     path: str
     why: str
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutwardLink:
+    """A link of the source, and the place out of it to which it leads."""
+
+    path: str
+    goal: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +54,14 @@ class SourceFacts:
         protected: protected files that exist, path to digest.
         verifiers: files of Flow's own default list of verifiers that exist, whatever the plan protects.
         protected_dirty: protected files and other verifiers that differ from HEAD, or were deleted since.
+        targets_dirty: files that targets name and that differ from HEAD; none where there is no HEAD.
         test_configuration: files in force that steer a test runner, path to digest.
-        changed: paths that differ from the start of the active run.
+        changed: paths that differ from the source that the active run's feature was first started from.
         outside: those of ``changed`` that no target of the active feature names.
         hidden: what the plan's artifacts, inputs and targets would hide.
+        outward: links that lead out of the source, and did not when it was approved.
+        since_judged: paths that differ from the source of the pending assignment, else of the last final review; None
+            where that source is not kept here.
     """
 
     digest: str
@@ -49,10 +69,13 @@ class SourceFacts:
     protected: Mapping[str, str]
     verifiers: tuple[str, ...]
     protected_dirty: tuple[str, ...]
+    targets_dirty: tuple[str, ...]
     test_configuration: Mapping[str, str]
     changed: tuple[str, ...]
     outside: tuple[str, ...]
     hidden: tuple[HiddenPath, ...]
+    outward: tuple[OutwardLink, ...]
+    since_judged: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from itertools import count
 
 from pydantic import JsonValue
 
-from flow_mcp.domain.cases import NOT_APART, cases_named, has_cases, kept_cases
+from flow_mcp.domain.cases import NOT_APART, cases_named, has_cases, kept_cases, lines_of
 from flow_mcp.domain.commands import Close, ResealDocument, ReviewStart, ReviewSubmit, Waive
 from flow_mcp.domain.decision import Accepted, Facts, Moment
 from flow_mcp.domain.follow import channel_of, moved, settled, superseded
@@ -20,6 +20,7 @@ from flow_mcp.domain.history import (
 from flow_mcp.domain.listing import with_listings
 from flow_mcp.domain.model import (
     Allowance,
+    Approval,
     Closure,
     ClosureKind,
     Document,
@@ -29,9 +30,12 @@ from flow_mcp.domain.model import (
     ReviewResult,
     Run,
 )
+from flow_mcp.domain.naming import few
 from flow_mcp.domain.plan import Finding
 from flow_mcp.domain.rules.baseline import no_cases_because
 from flow_mcp.domain.rules.persons import counts_as_person
+from flow_mcp.domain.setbacks import sentences
+from flow_mcp.domain.spoken import reviewer_words
 
 _RAN = frozenset({"exited", "signalled", "timed-out"})
 """How a command ends of which it is known in what containment it ran."""
@@ -65,6 +69,7 @@ def review_start(document: Document, ask: ReviewStart, facts: Facts, _moment: Mo
         summary=ask.summary,
         risks=ask.risks,
         changed_paths=source.changed,
+        modes_changed=_modes_changed(document, facts) or None,
         outside_targets=source.outside,
         revision=document.revision + 1,
     )
@@ -74,6 +79,14 @@ def review_start(document: Document, ask: ReviewStart, facts: Facts, _moment: Mo
     if review.outside_targets:
         answer["outside_targets"] = list(review.outside_targets)
     return Accepted(with_listings(after, ()), answer, review.id)
+
+
+def _modes_changed(document: Document, facts: Facts) -> tuple[str, ...]:
+    """Name the changed paths that are frozen and have the bytes that were frozen."""
+    given, source = approval(document), facts.look
+    lines = () if given is None else lines_of(document, facts.lines, given.protected) or ()
+    frozen = {path: digest for digest, _, path in (line.partition(" ") for line in lines)}
+    return tuple(path for path in source.changed if path in frozen and source.protected.get(path) == frozen[path])
 
 
 def _reviewer(facts: Facts) -> Reviewer:
@@ -122,7 +135,7 @@ def review_submit(document: Document, ask: ReviewSubmit, facts: Facts, _moment: 
     after = moved(document, runs=_replaced(document, judged))
     answer: dict[str, JsonValue] = {"run_id": run.id, "state": state}
     answer["findings"] = [finding.id for finding in result.findings]
-    answer["reviewer"] = "attested" if result.reviewer.attested else "unattested"
+    answer["reviewer"] = reviewer_words(result.reviewer)
     return Accepted(with_listings(after, ()), answer, review.id)
 
 
@@ -169,16 +182,24 @@ def _notes(document: Document) -> tuple[str, ...]:
         notes.append(f"The gate is narrowed: {gate.narrowed_because}")
     if given is None or given.by == "caller":
         notes.append("No person approved this plan: caller-declared." if given else "No approval was in force.")
+        notes.extend(_approved_unseen(given))
     elif given.channel.endswith("-unverified"):
         notes.append(f"Approved through {given.channel}.")
     if len({entry.source for entry in document.approvals}) > 1:
         notes.append("The first approved source was lost; a person approved a later one in its place.")
+    notes.extend(sentences(document))
     notes.extend(_baseline_notes(document))
-    if any(_unattested(run) for run in document.runs):
-        notes.append("Reviewer: unattested.")
+    notes.extend(_reviewer_note(run) for run in document.runs if _unattested(run))
     if any(seen.sandbox.tier == "none" and seen.ended in _RAN for seen in counted(document)):
         notes.append("Commands ran without containment.")
     return tuple(dict.fromkeys(notes))
+
+
+def _approved_unseen(given: Approval | None) -> list[str]:
+    """Say what a person would have been shown, where nobody was asked."""
+    if given is None or not given.targets_dirty:
+        return []
+    return [f"Targets differed from HEAD when the caller approved: {few(given.targets_dirty)}."]
 
 
 def _baseline_notes(document: Document) -> list[str]:
@@ -187,6 +208,11 @@ def _baseline_notes(document: Document) -> list[str]:
     if not taken or any(has_cases(seen) and seen.ineligible not in NOT_APART for seen in taken):
         return []
     return [f"The baseline has no cases: {no_cases_because(taken[-1])}."]
+
+
+def _reviewer_note(run: Run) -> str:
+    who = None if run.review is None or run.review.result is None else run.review.result.reviewer
+    return f"Judged by a person through {who.channel}." if who and who.by == "person" else "Reviewer: unattested."
 
 
 def _unattested(run: Run) -> bool:

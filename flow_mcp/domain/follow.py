@@ -39,6 +39,9 @@ from flow_mcp.domain.model import (
 )
 from flow_mcp.domain.rules.persons import counts_as_person
 
+NAMED_MAX = 20
+"""So many paths are written down with an approval of each kind."""
+
 
 def moved(document: Document, **changes: object) -> Document:
     """Give the document one revision later."""
@@ -65,9 +68,12 @@ def approve(document: Document, ask: PlanApprove, facts: Facts, moment: Moment) 
     """Record the yes; a second one keeps the first one's source and frozen files where they are at hand."""
     first = document.approvals[0] if document.approvals else None
     source, commit = facts.look.digest, facts.look.commit
+    targets_dirty = facts.look.targets_dirty[:NAMED_MAX]
+    unfrozen = tuple(path for path in facts.look.verifiers if path not in facts.look.protected)[:NAMED_MAX]
     protected = listing_of(manifest_lines(facts.look.protected))
     if first is not None and facts.copy_present:
-        source, commit = document.approvals[-1].source, document.approvals[-1].commit
+        last = document.approvals[-1]
+        source, commit, targets_dirty = last.source, last.commit, last.targets_dirty or ()
     person = counts_as_person(facts)
     given = Approval(
         by="person" if person else "caller",
@@ -76,12 +82,16 @@ def approve(document: Document, ask: PlanApprove, facts: Facts, moment: Moment) 
         source=source,
         commit=commit,
         protected=protected.digest if first is None else first.protected,
+        targets_dirty=targets_dirty or None,
+        unfrozen=(unfrozen or None) if first is None else first.unfrozen,
         policy=facts.policy,
         revision=document.revision + 1,
         at=moment.at,
     )
     approved = moved(document, approvals=(*document.approvals, given))
     answer: dict[str, JsonValue] = {"approval": {"by": given.by, "channel": given.channel}}
+    if given.by == "caller" and given.targets_dirty:
+        answer["targets_dirty"] = list(given.targets_dirty)
     return Accepted(with_listings(approved, (protected,)), answer, None)
 
 

@@ -53,6 +53,19 @@ def runs_of(document: Document, feature_id: str) -> tuple[Run, ...]:
     return tuple(run for run in document.runs if run.feature_id == feature_id)
 
 
+def attempts(document: Document, run: Run) -> tuple[Run, ...]:
+    """Give the runs of a feature up to one of them, the first one first: what they did is in the tree still."""
+    return runs_of(document, run.feature_id)[: run.attempt]
+
+
+def run_beside(document: Document, run: Run) -> frozenset[str]:
+    """Name the other features of which a run began between the first run of a feature and this one."""
+    first = attempts(document, run)[0].started_revision
+    return frozenset(one.feature_id for one in document.runs if first < one.started_revision < run.started_revision) - {
+        run.feature_id
+    }
+
+
 def begun(document: Document, feature_id: str) -> bool:
     """Say whether work on a feature was seen: something was observed on a source that its first run did not start from.
 
@@ -172,6 +185,13 @@ def live_findings(document: Document, feature_id: str) -> tuple[Finding, ...]:
             live.clear()
         live.update({finding.id: finding for finding in review.result.findings})
     return tuple(live.values())
+
+
+def judged_source(document: Document) -> str | None:
+    """Give the source of the pending assignment, else of the last final review."""
+    run = active_run(document)
+    review = final_review(document) if run is None or run.review is None else run.review
+    return None if review is None else review.source
 
 
 def inherited_findings(document: Document) -> tuple[Finding, ...]:

@@ -321,10 +321,13 @@ def _facts_then(document: Document, lines: Lines) -> Facts:
         protected={path: digest for digest, _, path in (line.partition(" ") for line in frozen)},
         verifiers=(),
         protected_dirty=(),
+        targets_dirty=(),
         test_configuration={},
         changed=(),
         outside=(),
         hidden=(),
+        outward=(),
+        since_judged=(),
     )
     return Facts(
         actor=Actor(role="flow"),

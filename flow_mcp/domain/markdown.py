@@ -7,6 +7,9 @@ from flow_mcp.domain.cases import kept_cases
 from flow_mcp.domain.history import approval, current_run, observations, passes, unstable
 from flow_mcp.domain.model import Document, Observation, Review, Run
 from flow_mcp.domain.plan import Feature, Plan
+from flow_mcp.domain.report_words import why_unread
+from flow_mcp.domain.setbacks import sentences
+from flow_mcp.domain.spoken import reviewer_words
 from flow_mcp.domain.view import status
 
 OBSERVATIONS_SHOWN = 60
@@ -49,6 +52,8 @@ def _lines(document: Document, lines: Mapping[str, tuple[str, ...]]) -> Iterator
         yield from (*(f"> {plain(line)}" for line in rest), "")
     yield f"Plan `{document.plan_id}`, revision {document.revision}: **{status(document)}**."
     yield ""
+    for sentence in sentences(document):
+        yield from (f"**{sentence}**", "")
     if plan is not None:
         yield from _plan(document, plan)
         yield from _features(document, plan)
@@ -74,6 +79,10 @@ def _plan(document: Document, plan: Plan) -> Iterator[str]:
         yield "- Not approved."
     else:
         yield f"- Approved by {_whom(given.by)} ({given.channel}), revision {given.revision}."
+        if given.targets_dirty:
+            yield f"- Targets that differed from HEAD then: {', '.join(_code(path) for path in given.targets_dirty)}"
+        if given.unfrozen:
+            yield f"- Verifiers that are not frozen: {', '.join(_code(path) for path in given.unfrozen)}"
     if plan.gate is not None:
         report = plan.gate.report or f"no report, because {plan.gate.no_report_because}"
         yield f"- Gate: {_code(plan.gate.run)} ({_cell(report)})"
@@ -144,7 +153,8 @@ def _observation_row(document: Document, seen: Observation) -> str:
     why = "" if seen.ineligible is None else f", {seen.ineligible}"
     cases = ""
     if report is not None:
-        cases = report.reason or f"{report.passed} passed, {report.failed} failed, {report.skipped} skipped"
+        totals = f"{report.passed} passed, {report.failed} failed, {report.skipped} skipped"
+        cases = totals if report.reason is None else f"the report {why_unread(report)}"
     short = seen.source.removeprefix("sha256:")[:12]
     return f"| {seen.id} | {seen.scope} | {_code(seen.command)} | {verdict}{code}{why} | {_cell(cases)} | `{short}` |"
 
@@ -165,8 +175,8 @@ def _review(run: Run, review: Review) -> Iterator[str]:
     if result is None:
         yield f"- `{run.id}` ({review.kind}): no answer{' before the reset' if run.superseded else ' yet'}."
         return
-    known = "attested" if result.reviewer.attested else "unattested"
-    by = f"{_cell(result.reviewer.name)} ({known})"
+    known = reviewer_words(result.reviewer)
+    by = known if result.reviewer.by == "person" else f"{_cell(result.reviewer.name)} ({known})"
     yield f"- `{run.id}` ({review.kind}): **{result.verdict}** by {by}. {_cell(result.summary)}"
     for finding in result.findings:
         evidence = "" if finding.evidence is None else f" ({_cell(finding.evidence)})"

@@ -44,8 +44,12 @@ class Listing(Closed):
 class Approval(Closed):
     """Who approved exactly what, through which channel.
 
-    ``source`` and ``protected`` are those of the first approval, also when it is asked again.
-    ``commit`` is there when the tree was clean.
+    ``source``, ``protected`` and what differed are those of the first approval, also when it is asked again.
+
+    Attributes:
+        commit: there when the tree was clean.
+        targets_dirty: files that targets name and that differed from HEAD already, the first of them; absent for none.
+        unfrozen: verifiers of Flow's own default list that the plan does not freeze, likewise.
     """
 
     by: Literal["person", "caller"]
@@ -54,6 +58,8 @@ class Approval(Closed):
     source: Line
     commit: Line | None = None
     protected: Line
+    targets_dirty: tuple[Line, ...] | None = None
+    unfrozen: tuple[Line, ...] | None = None
     policy: Policy
     revision: int
     at: Line
@@ -67,10 +73,15 @@ class DeclaredCase(Closed):
 
 
 class Report(Closed):
-    """What a JUnit report proved; ``reason`` says why it could not be read. ``passing`` names a listing."""
+    """What a JUnit report proved; ``reason`` says why it could not be read. ``passing`` names a listing.
+
+    Attributes:
+        detail: where in the file that was seen, or what the system said; never content of the file.
+    """
 
     path: Line
     reason: Line | None = None
+    detail: Line | None = None
     passed: int
     failed: int
     skipped: int
@@ -167,7 +178,11 @@ class ReviewResult(Closed):
 
 
 class Review(Closed):
-    """The one assignment of a run, and its result once there is one."""
+    """The one assignment of a run, and its result once there is one.
+
+    Attributes:
+        modes_changed: frozen files among the changed paths whose bytes are as approved; absent for none.
+    """
 
     id: Line
     kind: Literal["feature", "final"]
@@ -176,6 +191,7 @@ class Review(Closed):
     summary: Text
     risks: tuple[Text, ...] = ()
     changed_paths: tuple[Line, ...]
+    modes_changed: tuple[Line, ...] | None = None
     outside_targets: tuple[Line, ...] = ()
     revision: int
     result: ReviewResult | None = None
@@ -245,6 +261,22 @@ class Reseal(Closed):
     revision: int
 
 
+class TakenBack(Closed):
+    """The document was put back: what had been written of it in the same worktree is not in it.
+
+    Attributes:
+        from_revision: where it was.
+        to_revision: where it was then found; not lower where another line of history took its place.
+        after: kind of the last operation that is not in it.
+        revision: the one that wrote this down.
+    """
+
+    from_revision: int
+    to_revision: int
+    after: Line = Field(pattern="^[a-z_]{1,40}$")
+    revision: int
+
+
 class Closure(Closed):
     """How the goal ended. ``open_rules`` stood open when a person accepted; ``notes`` are what a reader must know."""
 
@@ -305,6 +337,7 @@ class Document(Closed):
     runs: tuple[Run, ...] = ()
     allowances: tuple[Allowance, ...] = ()
     reseals: tuple[Reseal, ...] = ()
+    taken_back: tuple[TakenBack, ...] | None = None
     closure: Closure | None = None
     listings: tuple[Listing, ...] = ()
     operations: tuple[Operation, ...] = ()

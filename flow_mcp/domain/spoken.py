@@ -1,8 +1,10 @@
 """What an observation showed, in plain words: for refusals, next steps and the answers of checks."""
 
 from flow_mcp.domain.cases import NOT_APART
+from flow_mcp.domain.decision import Facts
 from flow_mcp.domain.history import latest
-from flow_mcp.domain.model import Document, Observation, ProofFacts
+from flow_mcp.domain.model import Document, Observation, ProofFacts, Reviewer
+from flow_mcp.domain.naming import few
 from flow_mcp.domain.plan import Platform
 
 NOT_STARTED = frozenset({126, 127})
@@ -35,6 +37,21 @@ _NO_END = {
 def unseen_end(seen: Observation) -> str | None:
     """Say that the end of a check was not seen, so that it is only asked again; None where it was seen."""
     return _UNSEEN.get(seen.ended)
+
+
+def reviewer_words(reviewer: Reviewer) -> str:
+    """Say how it is known who judged; of a person, through which channel they did."""
+    if reviewer.by == "person":
+        return f"person ({reviewer.channel})"
+    return "attested" if reviewer.attested else "unattested"
+
+
+def moved_since(since: str, facts: Facts) -> str:
+    """Say that the source moved since it was asked about, and name what differs."""
+    paths = () if facts.source is None else facts.source.since_judged
+    if paths is None:
+        return f"The source moved {since}. What it was then is not kept on this machine, so no path can be named."
+    return f"The source moved {since}{': ' if paths else ''}{few(paths)}."
 
 
 def misused(seen: Observation) -> bool:

@@ -19,11 +19,11 @@ from flow_mcp.domain.history import (
     passed_features,
     runs_of,
 )
-from flow_mcp.domain.model import Document, Run
+from flow_mcp.domain.model import Document, Review, Run
 from flow_mcp.domain.rule import Question, Rulebook
 from flow_mcp.domain.rules.proof import changed_verifiers, protected_kept, restoring
 from flow_mcp.domain.rules.review import observe
-from flow_mcp.domain.spoken import doubts
+from flow_mcp.domain.spoken import doubts, moved_since
 
 Status = Literal["planning", "ready", "running", "blocked", "completed", "closed"]
 
@@ -58,12 +58,12 @@ def _draft_step(document: Document) -> Step:
     return call("plan_approve", {}, (), "Ask the person to approve this exact plan.")
 
 
-def _reviewer_step(run: Run, review_id: str, moved: bool) -> Step:  # noqa: FBT001 - a fact, not a mode
-    if moved:
-        say = "The source moved since the assignment: reset the run and show its checks again."
+def _reviewer_step(run: Run, review: Review, facts: Facts) -> Step:
+    if facts.source is not None and facts.digest != review.source:
+        say = f"{moved_since('since the assignment', facts)} Reset the run and show its checks again."
         return call("run_reset", {"feature_id": run.feature_id, "next_feature_id": run.feature_id}, ("reason",), say)
     say = "Dispatch the reviewer flow-reviewer with this assignment; status view review is its packet."
-    arguments: dict[str, str] = {"assignment_id": review_id}
+    arguments: dict[str, str] = {"assignment_id": review.id}
     fill = ("verdict", "summary", "findings")
     return Step(who="reviewer", tool="review_submit", arguments=dict(arguments), fill=fill, say=say)
 
@@ -159,7 +159,7 @@ def next_step(document: Document, facts: Facts, book: Rulebook) -> Step:
     if approval(document) is None:
         return _draft_step(document)
     if run is not None and run.review is not None:
-        return _reviewer_step(run, run.review.id, facts.source is not None and facts.digest != run.review.source)
+        return _reviewer_step(run, run.review, facts)
     state = _settled(document, facts)
     ask = _moving(state)
     question = Question(state, ask, facts)

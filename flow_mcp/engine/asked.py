@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from flow_mcp.domain.decision import Facts, Step
 from flow_mcp.domain.model import Actor, Document
 from flow_mcp.engine.folder import Folder
-from flow_mcp.engine.gather import Gathered
+from flow_mcp.engine.gather import Gathered, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A document as it was read, with the facts of this moment."""
+    """A document as it was read, with the facts of this moment, and where it was read."""
 
     document: Document
     facts: Facts
     step: Step
     folder: Folder
     seen: Gathered | None
+    space: Workspace

@@ -10,9 +10,8 @@ from flow_mcp.domain.digest import digest_bytes
 from flow_mcp.domain.errors import BrokenWorld
 from flow_mcp.domain.history import approval
 from flow_mcp.domain.model import Document, Run
-from flow_mcp.domain.plan import Feature
 from flow_mcp.engine.asked import State
-from flow_mcp.engine.gather import Workspace, anchored, usable
+from flow_mcp.engine.gather import Workspace, first_start, outside_targets, targeted, usable
 from flow_mcp.workspace.differences import (
     READ_BYTES_MAX,
     Bounds,
@@ -28,6 +27,7 @@ from flow_mcp.workspace.objects import Objects
 from flow_mcp.workspace.paths import Descent, open_file, raw_path, split
 from flow_mcp.workspace.patterns import matches
 from flow_mcp.workspace.source import LINK_PREFIX, Manifest, SourceEntry
+from flow_mcp.workspace.sources import changed_paths
 
 Since = Literal["start", "approval"]
 
@@ -41,7 +41,8 @@ class Comparison:
 
     Attributes:
         run_id: the run.
-        since: what the first source is: the one that the run started from, or the approved one.
+        since: what the first source is: the one that the run's feature started from, or the approved one.
+        began: the run that started from the first source: the feature's first one, unless its start is lost.
         before: its digest.
         after: the digest of the assignment's source; of the source now where there is no assignment.
         changed: what differs, what matters most first.
@@ -49,6 +50,7 @@ class Comparison:
 
     run_id: str
     since: Since
+    began: str
     before: str
     after: str
     changed: tuple[Change, ...]
@@ -63,7 +65,7 @@ class Unknown:
 
 
 def compare(space: Workspace, state: State, run: Run, since: Since) -> Comparison | Unknown:
-    """Compare the source that a run started from, or the approved one, with the one that its review is about.
+    """Compare the source that a run's feature started from, or the approved one, with that which its review is about.
 
     Where the run has no review, and is active, that is the source now (row attest.changed-paths).
     """
@@ -76,9 +78,19 @@ def compare(space: Workspace, state: State, run: Run, since: Since) -> Compariso
         return before
     if isinstance(after, Unknown):
         return after
-    paths = changed_between(before, after)
-    changed = changes(before, after, _frozen(state, paths), _outside(state.document, run, since, paths))
-    return Comparison(run.id, since, before.digest, after.digest, changed)
+    (began, old), document = before, state.document
+    paths = changed_between(old, after)
+    beyond = _beyond(document, paths)
+    if since == "start":
+        beyond = outside_targets(space, document, run, after, paths)
+    changed = changes(old, after, _frozen(state, paths), beyond)
+    return Comparison(run.id, since, began, old.digest, after.digest, changed)
+
+
+def paths_since(space: Workspace, state: State, digest: str) -> tuple[str, ...]:
+    """Name the paths that differ from a source that was seen earlier; none where that is not kept."""
+    kept = space.shelf.manifest(space.private, digest)
+    return () if kept is None or state.seen is None else changed_paths(kept, state.seen.manifest)
 
 
 def show(space: Workspace, changed: Sequence[Change], bounds: Bounds) -> Differences:
@@ -91,16 +103,19 @@ def show(space: Workspace, changed: Sequence[Change], bounds: Bounds) -> Differe
         return differences(changed, Reads(read, read), bounds)
 
 
-def _before(space: Workspace, document: Document, run: Run, since: Since) -> Manifest | Unknown:
-    given = approval(document) if since == "approval" else None
-    if since == "approval" and given is None:
-        return Unknown("No approval is in force.", "Ask a person to approve the plan.")
-    kept = space.shelf.manifest(space.private, run.started_source if given is None else given.source)
-    if kept is not None:
-        return kept
-    if given is None:
+def _before(space: Workspace, document: Document, run: Run, since: Since) -> tuple[str, Manifest] | Unknown:
+    """Give the first source, and the run that started from it."""
+    if since == "start":
+        found = first_start(space, document, run)
         seen = f"The source that {run.id} started from is not kept on this machine."
-        return Unknown(seen, "Judge the changed files themselves, or reset the run, which starts anew from here.")
+        say = "Judge the changed files themselves, or reset the run, which starts anew from here."
+        return Unknown(seen, say) if found is None else (found[0].id, found[1])
+    given = approval(document)
+    if given is None:
+        return Unknown("No approval is in force.", "Ask a person to approve the plan.")
+    kept = space.shelf.manifest(space.private, given.source)
+    if kept is not None:
+        return run.id, kept
     rebuilt = f"fetch the commit {given.commit}, from which Flow rebuilds it, or " if given.commit else ""
     return Unknown(
         "The approved source is not kept on this machine.", f"To see it, {rebuilt}look where it was approved."
@@ -128,12 +143,10 @@ def _frozen(state: State, paths: Iterable[str]) -> frozenset[str]:
     return (now & every) | (matches(named, every) if named else frozenset())
 
 
-def _outside(document: Document, run: Run, since: Since, paths: Collection[str]) -> frozenset[str]:
-    """Give the paths outside the run's targets; since the approval, outside those of every feature."""
-    features: tuple[Feature, ...] = () if document.plan is None else document.plan.features
-    meant = [feature for feature in features if since == "approval" or feature.id == run.feature_id]
-    targets = [anchored(one) for one in usable([target for feature in meant for target in feature.targets], [])]
-    return frozenset(paths) - (matches(targets, paths) if targets else frozenset())
+def _beyond(document: Document, paths: Collection[str]) -> frozenset[str]:
+    """Give the paths that no target of any feature names."""
+    features = () if document.plan is None else document.plan.features
+    return frozenset(paths) - targeted(document, {feature.id for feature in features}, paths)
 
 
 @contextmanager

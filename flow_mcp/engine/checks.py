@@ -14,6 +14,7 @@ from flow_mcp.domain.model import Document, Observation, PendingCheck
 from flow_mcp.engine.asked import Asked, Done
 from flow_mcp.engine.core import Engine
 from flow_mcp.engine.folder import read_folder
+from flow_mcp.engine.granted import secret_names
 from flow_mcp.engine.keeper import Spec, read_ticket
 from flow_mcp.engine.lost import clean_up
 from flow_mcp.engine.tail import kept_tail
@@ -52,6 +53,7 @@ class Checks:
             return known
         if self._engine.settings.policy.sandbox == "require":
             return _uncontained()
+        self._engine.prepare()
         self._launcher.ready()
         held = self._engine.slot.take()
         if held is None:
@@ -70,6 +72,7 @@ class Checks:
 
     def clean_up(self, *, spared: bool = True) -> bool:
         """End what lost runners left, where no check runs; say whether that could be seen to."""
+        self._engine.prepare()
         held = self._engine.slot.take()
         if held is None:
             return False
@@ -101,11 +104,13 @@ class Checks:
         prepare_private(self._folder)
         output = self._folder / f"{document.plan_id}.{pending.id}.{secrets.token_hex(4)}.log"
         settings, space = self._engine.settings, self._engine.space
+        given = environment(os.environ, (*ALLOWED_BY_DEFAULT, *settings.environment))
         spec = Spec(
             root=str(space.root),
             plans=space.plans,
             policy=settings.policy.model_dump(),
-            environment=environment(os.environ, (*ALLOWED_BY_DEFAULT, *settings.environment)),
+            environment=given,
+            secrets=secret_names(given, settings.environment, ALLOWED_BY_DEFAULT),
             without=tuple(self._engine.book.out),
             plan_id=document.plan_id,
             check_id=pending.id,

@@ -1,9 +1,10 @@
 """One mutation from request to saved document, and one read."""
 
+import os
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from flow_mcp.domain.commands import KINDS, Ask, CheckEnd, CheckStart, PlanApprove, PlanSave, ResealDocument
@@ -17,8 +18,9 @@ from flow_mcp.domain.rule import ALL_RULES, Rulebook
 from flow_mcp.domain.view import next_step
 from flow_mcp.engine.asked import Asked, Done, State
 from flow_mcp.engine.cancels import Cancels
-from flow_mcp.engine.folder import Debts, Folder, choose, read_folder, unreadable_debt
-from flow_mcp.engine.gather import AtHand, Gathered, Workspace, at_hand, gather, keep_copy
+from flow_mcp.engine.folder import Debts, Folder, choose, named, read_folder, unreadable_debt
+from flow_mcp.engine.gather import Gathered, Workspace, at_hand, gather, keep_copy
+from flow_mcp.engine.looked import BLINDLY, Looked
 from flow_mcp.engine.page import write_page
 from flow_mcp.engine.request import (
     input_of,
@@ -35,8 +37,9 @@ from flow_mcp.engine.sizes import fitted
 from flow_mcp.engine.slot import CheckSlot
 from flow_mcp.settings import Settings
 from flow_mcp.store import chain
-from flow_mcp.store.documents import PlansFolder, Stored, rendered
-from flow_mcp.store.files import prepare_private
+from flow_mcp.store.documents import Stored, rendered
+from flow_mcp.store.files import IGNORE_NAME, prepare_private
+from flow_mcp.store.furthest import WorktreePlans
 from flow_mcp.store.lock import WorkspaceLock
 from flow_mcp.store.sidecars import Lines
 from flow_mcp.workspace.entries import Unstable
@@ -49,26 +52,6 @@ __all__ = ["Asked", "Done", "Engine", "State", "slug", "whole_digest"]
 LOCK_TIMEOUT_S = 30.0
 
 _TRIAL = Moment(at="", fresh="")
-
-
-@dataclass(frozen=True, slots=True)
-class _Looked:
-    """The world as it was looked at before the lock was taken, for one document.
-
-    Attributes:
-        seen: the source, or None where a request needs no look at it.
-        hands: which private facts are there.
-        alone: whether the caller holds the slot for checks, so that no check runs.
-        kept: whether the private copy is there that the document is about to rest on.
-    """
-
-    seen: Gathered | None
-    hands: AtHand
-    alone: bool
-    kept: bool = True
-
-
-_BLINDLY = _Looked(None, AtHand(copy=True, start=True), alone=False)
 
 
 def _now() -> str:
@@ -92,20 +75,31 @@ class Engine:
     ) -> None:
         """Prepare the private folder; nothing else is touched yet."""
         prepare_private(space.private)
+        self.worktree = worktree_id(space.private)
         self.space = space
         self.settings = settings
         self.book = book
-        self.plans = PlansFolder(space.root / space.plans, book)
+        self.plans = WorktreePlans(space.root / space.plans, book, space.private)
         self.slot = CheckSlot(space.private)
         self.cancels = Cancels(space.private)
-        self.worktree = worktree_id(space.private)
         self._lock = WorkspaceLock(space.private / "lock")
         self._debts = Debts()
         self._clock = clock
         self._token = token
 
+    def prepare(self) -> None:
+        """Make the private folder anew where it was removed meanwhile; what was in it is missed by the rules.
+
+        Raises:
+            BrokenWorld: where it cannot be made.
+        """
+        if not os.path.lexists(self.space.private / IGNORE_NAME):
+            prepare_private(self.space.private)
+            self.worktree = worktree_id(self.space.private, self.worktree)
+
     def read(self, actor: Actor, plan_id: str | None, *, look: bool) -> State | Refused:
         """Read a document and what helps next; ``look`` says whether the source is looked at too."""
+        self.prepare()
         folder = read_folder(self.plans)
         held = choose(folder, self.worktree, plan_id, None, "")
         if isinstance(held, Refused):
@@ -114,10 +108,12 @@ class Engine:
         seen = self._seen(folder, document, document.plan) if look else None
         looked = self._looked(folder, document, seen, alone=False)
         facts = self._facts(folder, held, actor, looked)
-        return State(document, facts, next_step(document, facts, self.book), folder, seen)
+        step = named(next_step(document, facts, self.book), folder, document)
+        return State(document, facts, step, folder, seen, self.space)
 
     def pending(self, plan_id: str | None) -> tuple[Document, bool] | Refused:
         """Give a document, and whether its pending check has lost its runner; quick enough to ask again and again."""
+        self.prepare()
         held = choose(read_folder(self.plans), self.worktree, plan_id, None, "")
         if isinstance(held, Refused) or not self._is_lost(held.document, alone=False):
             return held if isinstance(held, Refused) else (held.document, False)
@@ -137,6 +133,7 @@ class Engine:
         Raises:
             BrokenWorld: where the world stands in the way; nothing was written.
         """
+        self.prepare()
         for _ in range(5):
             outcome = self._once(ask, asked, alone=alone)
             if outcome is not None:
@@ -157,7 +154,7 @@ class Engine:
         plan = ask.plan if isinstance(ask, PlanSave) else before.document.plan
         anew = is_last_word(ask, before.document)
         seen = None if is_blind(ask) else self._seen(folder, before.document, plan, anew=anew)
-        looked = replace(_BLINDLY, alone=alone)
+        looked = replace(BLINDLY, alone=alone)
         if not is_blind(ask):
             looked = self._looked(folder, before.document, seen, alone=alone)
         looked = replace(looked, kept=self._keep(ask, asked, folder, before, looked))
@@ -187,9 +184,9 @@ class Engine:
         """Look at the source the way a plan asks."""
         return None if plan is None else gather(self.space, self._records(folder, document), document, plan, anew=anew)
 
-    def _looked(self, folder: Folder, document: Document, seen: Gathered | None, *, alone: bool) -> _Looked:
+    def _looked(self, folder: Folder, document: Document, seen: Gathered | None, *, alone: bool) -> Looked:
         manifest = None if seen is None else seen.manifest
-        return _Looked(seen, at_hand(self.space, self._records(folder, document), document, manifest), alone)
+        return Looked(seen, at_hand(self.space, self._records(folder, document), document, manifest), alone)
 
     def records(self, document: Document) -> Records:
         """Say which files of the plans folder are records, and so no part of the source."""
@@ -198,7 +195,7 @@ class Engine:
     def _records(self, folder: Folder, document: Document) -> Records:
         return Records(self.space.plans, frozenset(folder.stored) | {document.plan_id})
 
-    def _keep(self, ask: Ask, asked: Asked, folder: Folder, before: Stored, looked: _Looked) -> bool:
+    def _keep(self, ask: Ask, asked: Asked, folder: Folder, before: Stored, looked: Looked) -> bool:
         """Keep the private copy that an accepted request would rest on, before the document says so.
 
         A request that is refused already keeps none. False says that there is none.
@@ -228,13 +225,13 @@ class Engine:
         remedy = call("status", {}, (), "Look at what changed, then ask again at this revision.")
         return Refused("write.expected-revision", words, remedy, retryable=True)
 
-    def _decided(self, ask: Ask, asked: Asked, folder: Folder, held: Stored, looked: _Looked) -> Done | Refused | None:
+    def _decided(self, ask: Ask, asked: Asked, folder: Folder, held: Stored, looked: Looked) -> Done | Refused | None:
         facts = self._facts(folder, held, asked.actor, looked)
         stale = self._stale(asked, held.document)
         moment = Moment(at=self._clock(), fresh=self._token())
         decision = stale or decide(held.document, ask, facts, moment, self.book)
         if isinstance(decision, Refused):
-            return decision
+            return replace(decision, remedy=named(decision.remedy, folder, held.document))
         if not looked.kept:
             return None
         saved = self._saved(ask, asked, decision, facts, moment)
@@ -243,7 +240,7 @@ class Engine:
         document, operation = saved
         if held.document.pending is not None and not isinstance(ask, CheckEnd) and not facts.check_lost:
             self._cancel(document, held.document.pending.id)
-        step = next_step(document, self._facts_after(folder, document, facts), self.book)
+        step = named(next_step(document, self._facts_after(folder, document, facts), self.book), folder, document)
         return Done(document, operation.answer, step, operation.id, replayed=False, seen=looked.seen)
 
     def _cancel(self, document: Document, check_id: str) -> None:
@@ -323,6 +320,7 @@ class Engine:
             BrokenWorld: where no reseal can help, or the world stands in the way; nothing was written.
         """
         ask = ResealDocument(because=because)
+        self.prepare()
         with self._held():
             known = self.replayed(ask, asked)
             if known is not None:
@@ -333,7 +331,7 @@ class Engine:
             if whole_digest(held.document) != shown:
                 remedy = person("Look at it as it is now, then decide again.")
                 return Refused("approve.exact", "The document changed since it was shown.", remedy, retryable=True)
-            done = self._decided(ask, asked, read_folder(self.plans), held, _BLINDLY)
+            done = self._decided(ask, asked, read_folder(self.plans), self.plans.told(held), BLINDLY)
             assert done is not None, "everything was kept that a reseal rests on"  # noqa: S101 - a broken program
             return done
 
@@ -361,14 +359,15 @@ class Engine:
             return Refused("write.operation-replays", words, remedy, retryable=False)
         looks = document.plan is not None and document.closure is None and not is_blind(ask)
         seen = self._seen(folder, document, document.plan) if looks else None
-        looked = self._looked(folder, document, seen, alone=False) if looks else _BLINDLY
-        step = next_step(document, self._facts(folder, held, asked.actor, looked), self.book)
+        looked = self._looked(folder, document, seen, alone=False) if looks else BLINDLY
+        facts = self._facts(folder, held, asked.actor, looked)
+        step = named(next_step(document, facts, self.book), folder, document)
         return Done(document, operation.answer, step, operation.id, replayed=True, seen=None)
 
     def _is_lost(self, document: Document, *, alone: bool) -> bool:
         return document.pending is not None and (alone or not self.slot.is_taken())
 
-    def _facts(self, folder: Folder, held: Stored, actor: Actor, looked: _Looked) -> Facts:
+    def _facts(self, folder: Folder, held: Stored, actor: Actor, looked: Looked) -> Facts:
         document = held.document
         owes, lines = self._debts.owed(folder, document.plan_id)
         others = [name for name in folder.driven(self.worktree) if name != document.plan_id]

@@ -1,19 +1,21 @@
 """Which document a request means, and what the others in the folder owe."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from flow_mcp.domain.cases import kept_cases
 from flow_mcp.domain.commands import Ask, PlanSave
-from flow_mcp.domain.decision import Refused, call
+from flow_mcp.domain.decision import Refused, Step, call
 from flow_mcp.domain.errors import BrokenWorld
-from flow_mcp.domain.history import inherited_findings, live_findings
+from flow_mcp.domain.history import active_run, inherited_findings, live_findings
 from flow_mcp.domain.listing import listing_of
-from flow_mcp.domain.model import blank
+from flow_mcp.domain.model import Document, blank
 from flow_mcp.domain.plan import Inherited, KeptCases, Plan
 from flow_mcp.engine.restoring import fitting
 from flow_mcp.store.documents import Damaged, PlansFolder, Stored, is_plan_id
 from flow_mcp.store.sidecars import Lines
+
+NAMED_MAX = 8
 
 _SETTLED = {"completed", "completed-with-waivers", "accepted"}
 
@@ -42,6 +44,37 @@ def read_folder(plans: PlansFolder) -> Folder:
     return Folder(stored, fitting(plans.folder, damaged))
 
 
+def likeliest(folder: Folder, plan_ids: Iterable[str]) -> str:
+    """Give the plan that is most likely meant: one under way, else an approved one, else the one last worked on."""
+
+    def rank(name: str) -> tuple[bool, bool, str]:
+        document = folder.stored[name].document
+        return active_run(document) is not None, bool(document.approvals), document.operations[-1].at
+
+    return max(plan_ids, key=rank)
+
+
+def named(step: Step, folder: Folder, document: Document) -> Step:
+    """Name the plan in a suggested call, and to a person, as soon as several are open; a new plan then takes an id.
+
+    Args:
+        step: what helps with a plan.
+        folder: the plans folder, before or after what was asked.
+        document: the plan, as it is now; one that is not saved yet counts as open.
+    """
+    plan_id, others = document.plan_id, set(folder.open_ids()) - {document.plan_id}
+    if not others or "plan_id" in step.arguments or "plan_id" in step.fill:
+        return step
+    if document.closure is not None and step.tool == "plan_save":
+        beside = f"Open beside it: {', '.join(sorted(others)[:NAMED_MAX])}. Go on there, or give the new one a plan_id."
+        return step.model_copy(update={"fill": (*step.fill, "plan_id"), "say": f"{step.say} {beside}"})
+    if step.tool is not None:
+        return step.model_copy(update={"arguments": {**step.arguments, "plan_id": plan_id}})
+    if plan_id in step.say:
+        return step
+    return step.model_copy(update={"say": f"{step.say} Several plans are open; this is about {plan_id} (`--plan`)."})
+
+
 def choose(folder: Folder, worktree: str, plan_id: str | None, ask: Ask | None, fresh_id: str) -> Stored | Refused:
     """Find the document that a request means.
 
@@ -59,7 +92,7 @@ def choose(folder: Folder, worktree: str, plan_id: str | None, ask: Ask | None, 
         return folder.stored[found[0]]
     if len(found) > 1:
         seen = f"Several plans are open: {', '.join(found)}."
-        remedy = call("status", {"plan_id": found[0]}, (), "Name the one you mean as plan_id.")
+        remedy = call("status", {"plan_id": likeliest(folder, found)}, (), "Name the one you mean as plan_id.")
         return Refused("plan.one-open", seen, remedy, retryable=False)
     if isinstance(ask, PlanSave) or not (folder.stored or folder.damaged):
         return _fresh(fresh_id, worktree)

@@ -1,17 +1,18 @@
 """Facts about the workspace, gathered before the lock is taken and bound to what they were gathered for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flow_mcp.domain.decision import HiddenPath, SourceFacts
-from flow_mcp.domain.history import active_run, approval
-from flow_mcp.domain.model import Approval, Document
+from flow_mcp.domain.decision import HiddenPath, OutwardLink, SourceFacts
+from flow_mcp.domain.history import active_run, approval, attempts, judged_source, run_beside
+from flow_mcp.domain.model import Approval, Document, Run
 from flow_mcp.domain.plan import Plan
 from flow_mcp.engine.shelf import Shelf
 from flow_mcp.workspace import facts as workspace_facts
 from flow_mcp.workspace.facts import Globs
+from flow_mcp.workspace.leading import leading_out
 from flow_mcp.workspace.memory import Memory
 from flow_mcp.workspace.overlap import is_literal
 from flow_mcp.workspace.patterns import DEFAULT_PROTECTED, GLOBS_MAX, TEST_CONFIGURATION, matches, safe_glob
@@ -28,12 +29,14 @@ class Workspace:
     Attributes:
         root: the workspace root.
         plans: the plans folder, relative to it.
+        started_in: the folder below the root in which Flow was started, with forward slashes; empty for the root.
         shelf: what is known of the private copies.
         memory: what is known of the source.
     """
 
     root: Path
     plans: str
+    started_in: str = ""
     shelf: Shelf = field(default_factory=Shelf, compare=False, repr=False)
     memory: Memory = field(init=False, compare=False, repr=False)
 
@@ -83,12 +86,15 @@ def gather(space: Workspace, records: Records, document: Document, plan: Plan, *
         protected={**seen.protected, **_inherited(plan, seen.manifest)},
         verifiers=seen.verifiers,
         protected_dirty=seen.protected_dirty if (space.root / ".git").exists() else (),
+        targets_dirty=seen.targets_dirty if seen.commit is not None else (),
         test_configuration=_in_force(
             _new_configuration(space, document, seen.test_configuration), _frozen(space, document, globs, seen)
         ),
         changed=changed,
-        outside=_outside(document, changed),
+        outside=_outside(space, document, seen.manifest, changed),
         hidden=(*refused, *seen.hidden),
+        outward=_outward(space, document, seen.manifest),
+        since_judged=_since_judged(space, document, seen.manifest),
     )
     return Gathered(source, seen)
 
@@ -107,9 +113,10 @@ def usable(globs: Sequence[str], refused: list[HiddenPath]) -> tuple[str, ...]:
         try:
             found.append(safe_glob(glob))
         except ValueError as error:
-            refused.append(HiddenPath(glob, glob, str(error)))
+            refused.append(HiddenPath(glob, glob, str(error), present=False))
     if len(globs) > GLOBS_MAX:
-        refused.append(HiddenPath(globs[GLOBS_MAX], globs[GLOBS_MAX], f"a list has {GLOBS_MAX} globs at most"))
+        many = globs[GLOBS_MAX]
+        refused.append(HiddenPath(many, many, f"a list has {GLOBS_MAX} globs at most", present=False))
     return tuple(found)
 
 
@@ -117,17 +124,61 @@ def _kept(space: Workspace, digest: str) -> Manifest | None:
     return space.shelf.manifest(space.private, digest)
 
 
+def first_start(space: Workspace, document: Document, run: Run) -> tuple[Run, Manifest] | None:
+    """Give the first run of a feature whose start is kept, and that source (row attest.changed-paths).
+
+    A reset leaves the work in the tree: the change of a run is the whole one of its feature.
+    """
+    found = ((one, _kept(space, one.started_source)) for one in attempts(document, run))
+    return next(((one, kept) for one, kept in found if kept is not None), None)
+
+
+def outside_targets(
+    space: Workspace, document: Document, run: Run, now: Manifest, changed: Collection[str]
+) -> frozenset[str]:
+    """Give the changed paths that no target of the run's feature names.
+
+    What a feature that ran between two attempts of this one may change is its own, unless this attempt changed it.
+    """
+    outside = frozenset(changed) - targeted(document, {run.feature_id}, changed)
+    theirs, start = run_beside(document, run), _kept(space, run.started_source)
+    if not theirs or start is None:
+        return outside
+    return outside - (targeted(document, theirs, outside) - frozenset(changed_paths(start, now)))
+
+
+def targeted(document: Document, features: AbstractSet[str], paths: Collection[str]) -> frozenset[str]:
+    """Give those of some paths that a target of some features names."""
+    plan = document.plan
+    meant = () if plan is None else (one for one in plan.features if one.id in features)
+    targets = [anchored(glob) for glob in usable([target for one in meant for target in one.targets], [])]
+    return matches(targets, paths) if targets else frozenset()
+
+
 def _changed(space: Workspace, document: Document, now: Manifest) -> tuple[str, ...]:
     run = active_run(document)
-    start = None if run is None else _kept(space, run.started_source)
-    return () if start is None else changed_paths(start, now)
+    start = None if run is None else first_start(space, document, run)
+    return () if start is None else changed_paths(start[1], now)
 
 
-def _outside(document: Document, changed: tuple[str, ...]) -> tuple[str, ...]:
-    run, plan = active_run(document), document.plan
-    feature = None if run is None or plan is None else plan.feature(run.feature_id)
-    inside = frozenset(changed) if feature is None else matches([anchored(glob) for glob in feature.targets], changed)
-    return tuple(path for path in changed if path not in inside)
+def _outward(space: Workspace, document: Document, now: Manifest) -> tuple[OutwardLink, ...]:
+    """Name the links that lead out since the approval; where the approved source is lost, every one counts as new."""
+    given = approval(document)
+    return () if given is None else leading_out(space.root, now, _kept(space, given.source))
+
+
+def _since_judged(space: Workspace, document: Document, now: Manifest) -> tuple[str, ...] | None:
+    judged = judged_source(document)
+    if judged in {None, now.digest}:
+        return ()
+    kept = _kept(space, judged)
+    return None if kept is None else changed_paths(kept, now)
+
+
+def _outside(space: Workspace, document: Document, now: Manifest, changed: tuple[str, ...]) -> tuple[str, ...]:
+    run = active_run(document)
+    found = frozenset[str]() if run is None else outside_targets(space, document, run, now, changed)
+    return tuple(path for path in changed if path in found)
 
 
 def anchored(target: str) -> str:

@@ -9,8 +9,8 @@ from flow_mcp.store.marks import Mark
 from flow_mcp.workspace.source import Manifest
 from flow_mcp.workspace.sources import Damaged, load_manifest, manifest_path
 
-KEPT_MAX = 4
-"""The manifests of the approval, of the run's start and of the source now, and one to spare."""
+KEPT_MAX = 6
+"""The manifests of the approval, of the run's start, the feature's, the judged source and the one now; one to spare."""
 
 # A manifest's file and the folders above it; what it says is asked again when this changes.
 _Seen = tuple[Mark, tuple[tuple[int, int, int], ...]]

@@ -13,6 +13,7 @@ from flow_mcp.domain.model import Actor, Document
 from flow_mcp.domain.plan import Command, Feature, Plan
 from flow_mcp.domain.rule import Question as Asking
 from flow_mcp.domain.rule import Rulebook
+from flow_mcp.domain.setbacks import sentences
 from flow_mcp.engine.gather import Gathered
 from flow_mcp.server.desk import Field, Question
 
@@ -38,7 +39,7 @@ def packet(document: Document, seen: Gathered | None, advice: Sequence[str]) -> 
     parts += [_titled("Decided", text) for text in plan.decisions]
     parts += [_feature(feature) for feature in plan.features]
     parts += _gate(plan) + _frozen(plan, seen) + _beside(plan) + _beforehand(seen)
-    parts += [f"LOOK FIRST: {_line(sentence)}" for sentence in advice]
+    parts += [f"LOOK FIRST: {_line(sentence)}" for sentence in (*sentences(document), *advice)]
     source = "not looked at" if seen is None else seen.manifest.digest
     parts.append(f"Plan {plan.digest()} at revision {document.revision}, source {source}.")
     return "\n".join(parts)
@@ -140,6 +141,7 @@ def approval_question(document: Document, seen: Gathered | None, advice: Sequenc
 def acceptance_question(document: Document, open_rules: tuple[str, ...], source: str) -> Question:
     """Ask whether the goal is accepted although rules stand open."""
     stand = "".join(f"\n- {_line(rule)}" for rule in open_rules) or " none"
+    stand += "".join(f"\nLOOK FIRST: {sentence}" for sentence in sentences(document))
     message = (
         f"Accept this goal as it is? It is never counted as completed.\n{_titled('Goal', document.goal)}\n"
         f"Rules that stand open:{stand}\nRevision {document.revision}, source {source}."
@@ -151,6 +153,7 @@ def caller_refusal(document: Document, facts: Facts, book: Rulebook) -> Refused 
     """Foretell why a caller's yes is refused where a person's would not be; None where it is not.
 
     The policy lets a caller approve, and some of a plan takes a person all the same (row approve.caller-bounded).
+    What the caller can mend itself, a file that is not committed, is told as the rule tells it.
     """
     if facts.policy.approve != "caller" or document.plan is None or document.closure is not None:
         return None
@@ -161,6 +164,8 @@ def caller_refusal(document: Document, facts: Facts, book: Rulebook) -> Refused 
     theirs = {one.rule for one in _objections(document, ask, replace(facts, actor=_PERSON), book)}
     if not found or found[0].rule in theirs:
         return None
+    if found[0].retryable:
+        return found[0]
     trusting = facts.policy.model_copy(update={"caller_scope": "trusted"})
     helps = not _objections(document, ask, replace(facts, actor=_CALLER, policy=trusting), book)
     return replace(found[0], remedy=person(_PERSON_DOES + (_TRUSTED if helps else "")), retryable=False)

@@ -17,6 +17,7 @@ from flow_mcp.server import texts
 from flow_mcp.server.arguments import mended, parse_arguments
 from flow_mcp.server.desk import Reply, Session
 from flow_mcp.server.handlers import HANDLERS, PROGRESS_S, Counter, refusal
+from flow_mcp.server.naming import with_plan
 from flow_mcp.server.table import LISTED, TOOLS, Role
 
 _REQUESTS = {tool.name: tool.request for tool in TOOLS}
@@ -56,14 +57,17 @@ class FlowDesk:
             return refusal(_not_for_reviewers(name))
         request = parse_arguments(_REQUESTS[name], arguments)
         if isinstance(request, list):
-            return _bad_arguments(name, arguments, request)
+            reply, given = _bad_arguments(name, arguments, request), arguments.get("plan_id")
+            plan_id = given if isinstance(given, str) else None
+            return await asyncio.to_thread(with_plan, self._counter.engine, plan_id, reply)
         teller = asyncio.create_task(self._tell_reading(session))
         try:
-            return await HANDLERS[name](self._counter, request, session)
+            reply = await HANDLERS[name](self._counter, request, session)
         except BrokenWorld as error:
             return refusal(troubled(error))
         finally:
             teller.cancel()
+        return await asyncio.to_thread(with_plan, self._counter.engine, request.plan_id, reply)
 
     async def _tell_reading(self, session: Session) -> None:
         """Say how far the reading of a large source is, as a part of one, so that what follows counts on from there."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +11,13 @@ from flow_mcp.domain.commands import Ask
 from flow_mcp.domain.decide import FINAL_RULES, SPEAKING, objections
 from flow_mcp.domain.decision import Refused, Step, call, person
 from flow_mcp.domain.model import Actor, Document, Observation
+from flow_mcp.domain.naming import few
 from flow_mcp.domain.rule import Question as Asking
 from flow_mcp.domain.rules.steps import ask_person
+from flow_mcp.engine.changes import paths_since
 from flow_mcp.engine.checks import Checks, Waited
 from flow_mcp.engine.core import Asked, Done, Engine, State
+from flow_mcp.engine.folder import read_folder
 from flow_mcp.server import packet, views
 from flow_mcp.server import requests as r
 from flow_mcp.server.advice import advise, advise_refused, weightiest
@@ -24,8 +27,6 @@ from flow_mcp.server.filling import filled
 
 WAIT_S = 45
 PROGRESS_S = 1.0
-
-_MOVED = " The workspace changed since the check began, so this does not speak for what is there now: observe it again."
 
 _DIALOG = Actor(role="person", channel="dialog")
 
@@ -83,7 +84,7 @@ async def status(counter: Counter, request: r.Status, session: Session) -> Reply
     """Answer where the goal is."""
     state = await counter.read(request.plan_id, look=request.check_source)
     if isinstance(state, Refused):
-        return refusal(state)
+        return await _several(counter, request, state)
     space = counter.engine.space
     if request.path is not None:
         page = await asyncio.to_thread(packet.file_page, space, state, request.path, request.offset or 0)
@@ -95,6 +96,17 @@ async def status(counter: Counter, request: r.Status, session: Session) -> Reply
     if hopeless is not None:
         body |= {"approval_refused": hopeless.seen, "next": views.step_body(hopeless.remedy)}
     return Reply(body, is_error=False)
+
+
+async def _several(counter: Counter, request: r.Status, refused: Refused) -> Reply:
+    """List the open plans where none is named and it is not known which one is meant; else refuse."""
+    if request.plan_id is not None:
+        return refusal(refused)
+    engine, view = counter.engine, {} if request.view == "next" else {"view": request.view}
+    step = refused.remedy.model_copy(update={"arguments": {**refused.remedy.arguments, **view}})
+    folder = await asyncio.to_thread(read_folder, engine.plans)
+    body = views.several_body(folder, engine.worktree, engine.settings.policy, step)
+    return Reply(body | {"workspace": views.workspace_body(engine.space)}, is_error=False)
 
 
 def _foretold(counter: Counter, session: Session, state: State) -> Refused | None:
@@ -294,11 +306,19 @@ async def _checked(counter: Counter, waited: Waited, check_id: str) -> Reply:
     if isinstance(state, Refused):
         return refusal(state)
     seen = waited.observation
-    moved = _MOVED if _has_moved(seen, state.facts.digest) else ""
+    moved = ""
+    if _has_moved(seen, state.facts.digest):
+        moved = _moved(await asyncio.to_thread(paths_since, counter.engine.space, state, seen.source))
     body = {"summary": views.observed_sentence(state.document, seen) + moved, **views.head(state.document)}
     body |= {"source": "moved"} if moved else {}
     body["observation"] = views.observation_body(state.document, seen, waited.tail)
     return Reply({**body, "next": views.step_body(state.step)}, is_error=False)
+
+
+def _moved(paths: Sequence[str]) -> str:
+    named = f" ({few(paths)})" if paths else ""
+    told = f" The workspace changed since the check began{named}, so this does not speak for what is there now"
+    return f"{told}: observe it again."
 
 
 def _has_moved(seen: Observation, now: str) -> bool:

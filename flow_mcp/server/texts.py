@@ -96,7 +96,9 @@ def resource(engine: Engine, uri: str, guarantees: str) -> str | None:
     """Give the text at a uri; None where there is none."""
     if uri == "flow://plan":
         state = engine.read(Actor(role="manager"), None, look=False)
-        if isinstance(state, Refused) or state.document.revision == 0:
+        if isinstance(state, Refused):
+            return f"{state.seen} The tool status tells them apart, and `flow-mcp show ID` shows one."
+        if state.document.revision == 0:
             return "There is no plan."
         return page(state.document, state.facts.lines)
     if uri == "flow://guide":

@@ -18,16 +18,23 @@ from flow_mcp.domain.history import (
     unstable,
 )
 from flow_mcp.domain.model import Document, Observation, Review
+from flow_mcp.domain.policy import Policy
+from flow_mcp.domain.report_words import disagreement, why_unread
+from flow_mcp.domain.setbacks import sentences
 from flow_mcp.domain.spoken import misused, not_started, proof_sentence
 from flow_mcp.domain.view import status
 from flow_mcp.engine.core import State
+from flow_mcp.engine.folder import Folder
+from flow_mcp.engine.gather import Workspace
 
 Body = dict[str, Any]
 
 LISTED_MAX = 40
 GOAL_CHARACTERS = 300
 TAIL_CHARACTERS = 4_000
-DIFFERENCES = "`flow-mcp diff` prints what changed since the run started, and with --approved since the approval."
+DIFFERENCES = (
+    "`flow-mcp diff` prints what changed since the feature's first run started, and with --approved since the approval."
+)
 
 
 def step_body(step: Step) -> Body:
@@ -100,8 +107,10 @@ def observed_sentence(document: Document, seen: Observation) -> str:
     verdict = "passes" if document.plan is not None and passes(document.plan, seen) else "does not pass"
     if seen.ineligible is not None:
         verdict = _UNEARNED.get(seen.ineligible, verdict)
-    misuse = f": it ended as if it had been called wrongly (exit code {seen.exit_code}, no readable report)"
-    return f"{seen.command} {where}{verdict} ({seen.scope}){misuse if misused(seen) else ''}."
+    why = disagreement(seen) if seen.ineligible is None else None
+    if misused(seen):
+        why = f"it ended as if it had been called wrongly (exit code {seen.exit_code}, no readable report)"
+    return f"{seen.command} {where}{verdict} ({seen.scope}){f': {why}' if why else ''}."
 
 
 _UNEARNED = {
@@ -120,7 +129,7 @@ def _report_body(seen: Observation) -> Body:
         return {}
     body: Body = {"totals": {"passed": report.passed, "failed": report.failed, "skipped": report.skipped}}
     if report.reason is not None:
-        body["report"] = f"{report.path} is {report.reason}"
+        body["report"] = why_unread(report)
     if report.cases:
         body["cases"] = {entry.case: entry.outcome for entry in report.cases}
     return body
@@ -139,27 +148,78 @@ def status_body(state: State, view: str) -> Body:
     else:
         body = {"summary": _sentence(document), **head(document), "status": status(document)}
         body |= _VIEWS[view](state)
+    if document.taken_back:
+        body |= _taken_back(document, str(body["summary"]))
     if document.pending is not None and state.facts.check_lost:
         lost = f"{document.pending.id} is lost: the process that ran it has ended without an answer. It does not pass."
         body |= {"summary": f"{body['summary']} {lost}", "check": {**body.get("check", {}), "state": "lost"}}
-    body |= {"source": _source(state), "host": "none", "policy": state.facts.policy.model_dump()}
+    body |= {"workspace": workspace_body(state.space), "source": _source(state), "host": "none"}
+    body |= {"policy": state.facts.policy.model_dump()}
     if state.seen is not None and state.seen.seen.ignored_count:
         beside = state.seen.seen
         body["ignored"] = {"count": beside.ignored_count, "paths": list(beside.ignored_present)}
-    others = [name for name in state.folder.open_ids() if name != document.plan_id]
-    if others:
-        body["open_plans"] = sorted([*others, *([document.plan_id] if document.closure is None else [])])
-    if state.folder.damaged:
-        body["unreadable"] = {name: error.seen for name, error in state.folder.damaged.items()}
-    return body | {"next": step_body(state.step)}
+    if set(state.folder.open_ids()) - {document.plan_id}:
+        body["open_plans"] = open_plans(state.folder, state.facts.worktree)
+    return body | _unreadable(state.folder) | {"next": step_body(state.step)}
+
+
+def _taken_back(document: Document, summary: str) -> Body:
+    """Say that the document was put back (row write.setback-told), first of all while that is not written down yet."""
+    told = sentences(document)
+    is_new = document.taken_back is not None and document.taken_back[-1].revision > document.revision
+    words = f"{summary} {told[-1]} The next step that changes it writes that down." if is_new else summary
+    return {"summary": words, "taken_back": list(told)}
+
+
+def workspace_body(space: Workspace) -> Body:
+    """Say which folder the workspace is, and that it lies above the one in which Flow was started."""
+    body: Body = {"root": str(space.root)}
+    if not space.started_in:
+        return body
+    say = (
+        f"Flow was started in {space.started_in}/, and the workspace is the whole repository around it: paths, globs "
+        "and commands count from its top; a command for that folder begins with cd."
+    )
+    return body | {"started_in": space.started_in, "say": say}
+
+
+def several_body(folder: Folder, worktree: str, policy: Policy, step: Step) -> Body:
+    """Show every open plan where it is not known which one is meant."""
+    found = folder.open_ids()
+    here = len(folder.driven(worktree))
+    driven = f"{here} of them are driven from here" if here else "none of them is driven from here"
+    summary = f"{len(found)} plans are open, and {driven}: name the one you mean as plan_id."
+    body: Body = {"summary": summary, "status": "several", "open_plans": open_plans(folder, worktree)}
+    body |= {"source": "unchecked", "host": "none", "policy": policy.model_dump()}
+    return body | _unreadable(folder) | {"next": step_body(step)}
+
+
+def open_plans(folder: Folder, worktree: str) -> list[Body]:
+    """Show what tells open plans apart: the goal, how far it is, and from where it is driven."""
+    return [_open_plan(folder.stored[name].document, worktree) for name in sorted(folder.open_ids())[:LISTED_MAX]]
+
+
+def _open_plan(document: Document, worktree: str) -> Body:
+    run = active_run(document)
+    told: Body = {"plan_id": document.plan_id, "goal": _goal(document), "status": status(document)}
+    told["driven_from"] = "here" if document.worktree == worktree else "another worktree"
+    return told | ({} if run is None else {"run_id": run.id})
+
+
+def _goal(document: Document) -> str:
+    return " ".join(document.goal.split())[:GOAL_CHARACTERS]
+
+
+def _unreadable(folder: Folder) -> Body:
+    damaged = {name: error.seen for name, error in folder.damaged.items()}
+    return {"unreadable": damaged} if damaged else {}
 
 
 def _sentence(document: Document) -> str:
     plan = document.plan
     total = 0 if plan is None else len(plan.features)
     done = len(passed_features(document))
-    goal = " ".join(document.goal.split())[:GOAL_CHARACTERS]
-    return f"{goal}: {status(document)}, {done} of {total} features passed."
+    return f"{_goal(document)}: {status(document)}, {done} of {total} features passed."
 
 
 def _source(state: State) -> str:
@@ -192,6 +252,8 @@ def _plan(state: State) -> Body:
     body: Body = {"goal": document.goal, "plan": None if document.plan is None else _shown_plan(document)}
     if given is not None:
         body["approval"] = {"by": given.by, "channel": given.channel, "revision": given.revision}
+        named = {"targets_dirty": given.targets_dirty, "unfrozen": given.unfrozen}
+        body["approval"] |= {name: list(paths) for name, paths in named.items() if paths}
     if document.allowances:
         body["waivers"] = [entry.as_json() for entry in document.allowances]
     return body

@@ -105,7 +105,7 @@ def prepare_private(folder: Path) -> None:
         try:
             ignore = os.stat(IGNORE_NAME, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
-            _replace(directory, IGNORE_NAME, b"*\n")
+            _replace(directory, IGNORE_NAME, b"*\n", durably=True)
         else:
             _refuse_other_than_file(ignore, f"{folder.name}/{IGNORE_NAME}")
 
@@ -162,8 +162,21 @@ def write_atomic(folder: Path, name: str, data: bytes) -> None:
     with _opened_to_write(folder, shown) as directory:
         with suppress(FileNotFoundError):
             _refuse_foreign(os.stat(name, dir_fd=directory, follow_symlinks=False), shown)
-        _replace(directory, name, data)
+        _replace(directory, name, data, durably=True)
         _settle(directory, shown)
+
+
+def write_hint(folder: Path, name: str, data: bytes) -> None:
+    """Let `data` take the place of whatever stands at `name` in `folder`, whole but not durably.
+
+    For what may be lost: it is as good as absent after a power loss.
+
+    Raises:
+        PlantedLink: the folder is a link or of another kind.
+        Unwritable: the file system refuses, or a folder stands at `name`.
+    """
+    with _opened_to_write(folder, _shown(folder, name)) as directory:
+        _replace(directory, name, data, durably=False)
 
 
 def open_kept(folder: Path, name: str) -> int:
@@ -258,14 +271,15 @@ def _read(place: Path, directory: int | None, shown: str, bytes_max: int) -> byt
         return file.read(bytes_max + 1)
 
 
-def _replace(directory: int, name: str, data: bytes) -> None:
+def _replace(directory: int, name: str, data: bytes, *, durably: bool) -> None:
     """Write a temporary file beside `name`, then let it take the name."""
     temp = f".{name}.{secrets.token_hex(8)}.tmp"
     try:
         descriptor = os.open(temp, _TEMP_FLAGS, 0o666, dir_fd=directory)
         try:
             _write_whole(descriptor, data)
-            os.fsync(descriptor)
+            if durably:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(temp, name, src_dir_fd=directory, dst_dir_fd=directory)

@@ -47,7 +47,7 @@ def hidden_in(
     For each glob ten paths a reason at most. An artifact takes files out of the digest, so it may not share any
     possible path with a target. An input only lends ignored folders to a command, and those often lie inside a
     target's folder: there a target must not lie inside the input. ``every_file_counts`` is for a workspace without
-    git, where no file is known to be tracked.
+    git, where no file is known to be tracked: there what an artifact names is refused at approval and may come later.
 
     Raises:
         ValueError: for a glob that is refused.
@@ -56,14 +56,14 @@ def hidden_in(
     known = "without git every file that is not ignored is source" if every_file_counts else "it is tracked"
     found: list[HiddenPath] = []
     for own in (globs.artifacts, globs.inputs):
-        found.extend(_taken(own, tracked, known))
-        found.extend(_taken(own, protected, "it is a protected file"))
+        found.extend(_taken(own, tracked, known, present=not every_file_counts))
+        found.extend(_taken(own, protected, "it is a protected file", present=True))
     for target in globs.targets:
         is_file = target in listing
         meeting = [glob for glob in globs.artifacts if overlap(glob, target, target_is_file=is_file)]
-        found.extend(HiddenPath(glob, target, "it overlaps this target") for glob in meeting)
+        found.extend(HiddenPath(glob, target, "it overlaps this target", present=False) for glob in meeting)
         outer = [glob for glob in globs.inputs if within(target, glob)]
-        found.extend(HiddenPath(glob, target, "this target lies in it") for glob in outer)
+        found.extend(HiddenPath(glob, target, "this target lies in it", present=False) for glob in outer)
     found.extend(_steering(globs, protected))
     return tuple(found)
 
@@ -84,18 +84,19 @@ def hidden_by_rules(root: Path, listing: Mapping[str, Listed], globs: Globs, pla
     return (*_unignored(root, globs.inputs, listing, private), *_ignored(root, globs.targets, listing))
 
 
-def _taken(globs: Sequence[str], paths: Iterable[str], why: str) -> Iterator[HiddenPath]:
+def _taken(globs: Sequence[str], paths: Iterable[str], why: str, *, present: bool) -> Iterator[HiddenPath]:
     taken = matches(globs, paths) if globs else frozenset[str]()
     for glob in globs if taken else ():
         for path in islice(sorted(matches((glob,), taken)), HIDDEN_PER_GLOB_MAX):
-            yield HiddenPath(glob, path, why)
+            yield HiddenPath(glob, path, why, present)
 
 
 def _steering(globs: Globs, protected: Iterable[str]) -> Iterator[HiddenPath]:
     """Name artifacts that would hide a file which steers the tests or Flow, should one come where source is."""
     folders = {path.rpartition("/")[0] for path in protected} | {""}
     names = [f"{folder}/{name}".removeprefix("/") for folder in sorted(folders) for name in _STEERING]
-    yield from _taken(globs.artifacts, [*names, "flow.yaml"], "a file of this name would steer the tests or Flow")
+    why = "a file of this name would steer the tests or Flow"
+    yield from _taken(globs.artifacts, [*names, "flow.yaml"], why, present=False)
 
 
 def _unignored(
@@ -106,11 +107,11 @@ def _unignored(
         for glob in inputs:
             path = "/".join(part for part in fixed_part(glob).split("/") if part not in {"", "."})
             if not path or any(_meet(path, folder) for folder in private):
-                yield HiddenPath(glob, path, "it is private")
+                yield HiddenPath(glob, path, "it is private", present=False)
             elif path in listing:
-                yield HiddenPath(glob, path, "it is source: the ignore rules do not name it")
+                yield HiddenPath(glob, path, "it is source: the ignore rules do not name it", present=False)
             elif not ignores(descent, path.encode(), is_folder=True):
-                yield HiddenPath(glob, path, "the ignore rules do not name it")
+                yield HiddenPath(glob, path, "the ignore rules do not name it", present=False)
 
 
 def _meet(one: str, other: str) -> bool:
@@ -127,4 +128,4 @@ def _ignored(root: Path, targets: Iterable[str], listing: Mapping[str, Listed]) 
             raw = path.encode()
             is_folder = not is_literal(target) or target.endswith("/") or descent.folder(raw) is not None
             if ignores(descent, raw, is_folder=is_folder):
-                yield HiddenPath(target, path, "the ignore rules leave it out of the source")
+                yield HiddenPath(target, path, "the ignore rules leave it out of the source", present=False)

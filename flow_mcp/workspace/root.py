@@ -45,6 +45,12 @@ def find_root(start: Path) -> Path:
     return root
 
 
+def folder_in(root: Path, start: Path) -> str:
+    """Give the way from the workspace to the folder in which somebody stands; empty at the top."""
+    way = Path(os.path.realpath(start)).relative_to(root).as_posix()
+    return "" if way == "." else way
+
+
 def _homes() -> set[Path]:
     # Both the variable and the account's own entry: either alone may be empty or moved.
     named = [os.environ.get("HOME", ""), os.environ.get("USERPROFILE", "")]
@@ -55,8 +61,12 @@ def _homes() -> set[Path]:
     return {Path(os.path.realpath(home)) for home in named if home}
 
 
-def worktree_id(private: Path) -> str:
+def worktree_id(private: Path, known: str | None = None) -> str:
     """Give the random id of this worktree, kept in ``<private>/worktree`` (row plan.one-open).
+
+    Args:
+        private: the machine-private folder.
+        known: the id that a live process knows, to be kept again where its file was removed.
 
     Raises:
         PlantedLink: where a link stands in place of the file or its folder.
@@ -66,7 +76,7 @@ def worktree_id(private: Path) -> str:
     path = private_folder(private) / _WORKTREE
     if not os.path.lexists(path):
         with told(path):
-            _create(path)
+            _create(path, known or secrets.token_hex(16))
     data = read_private(path, bytes_max=_ID_BYTES_MAX)
     found = _ID.fullmatch("" if data is None else data.decode("ascii", "replace"))
     if found is None:
@@ -75,12 +85,12 @@ def worktree_id(private: Path) -> str:
     return found[1]
 
 
-def _create(path: Path) -> None:
+def _create(path: Path, text: str) -> None:
     # Written beside, then linked: a second process finds either nothing or the whole id.
     spare = path.with_name(f"{_WORKTREE}.{secrets.token_hex(8)}")
     descriptor = os.open(spare, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.write(descriptor, secrets.token_hex(16).encode() + b"\n")
+        os.write(descriptor, text.encode() + b"\n")
         os.fsync(descriptor)
         with suppress(FileExistsError):
             os.link(spare, path)

@@ -19,6 +19,8 @@ from flow_mcp.domain.model import (
     Reseal,
     Review,
     Run,
+    Superseded,
+    TakenBack,
 )
 from flow_mcp.domain.plan import Command, DroppedCase, ExternalEvidence, Finding, Inherited, Plan, Proof, Requirement
 from tests.engine.place import CHECK, GATE, Place, feature, make, plan
@@ -42,16 +44,17 @@ WANTED = plan(
 
 @dataclass(frozen=True)
 class Closed:
-    """A closed document and the lines of its listings."""
+    """A closed document and the lines of its listings, and the workspace where that is at hand."""
 
     document: Document
     lines: Mapping[str, tuple[str, ...]]
+    workspace: WorkspaceFacts | None = None
 
-    def gaps(self, workspace: WorkspaceFacts | None = None) -> tuple[Gap, ...]:
-        return audit(self.document, self.lines, workspace)
+    def gaps(self) -> tuple[Gap, ...]:
+        return audit(self.document, self.lines, self.workspace)
 
-    def names(self, workspace: WorkspaceFacts | None = None) -> tuple[str, ...]:
-        return tuple(gap.id for gap in self.gaps(workspace))
+    def names(self) -> tuple[str, ...]:
+        return tuple(gap.id for gap in self.gaps())
 
     def but(self, **changes: object) -> "Closed":
         return replace(self, document=self.document.model_copy(update=changes))
@@ -162,6 +165,30 @@ def _with_finding(one: Closed) -> Closed:
     return one.with_review("hi.1", result=result.model_copy(update={"findings": (found,)}))
 
 
+def _blocked_before(one: Closed) -> Closed:
+    """A review failed before, with a finding that only a person or a new plan can answer."""
+    run, review = one.run("hi.1"), one.review("hi.1")
+    assert review.result is not None
+    found = Finding(id="hi.R0-01", severity="blocking", summary="wrong goal", evidence="plan", scope_blocker=True)
+    words = {"verdict": "failed", "findings": (found,), "revision": review.revision - 1}
+    failed = review.model_copy(update={"id": "review-0", "result": review.result.model_copy(update=words)})
+    gone = Superseded(reason="again", revision=review.revision - 1)
+    earlier = {"id": "hi.0", "state": "superseded", "observations": (), "review": failed, "superseded": gone}
+    return one.but(runs=(one.document.runs[0], run.model_copy(update=earlier), run))
+
+
+def _answered_by_person(one: Closed) -> Closed:
+    result = one.review("hi.1").result
+    assert result is not None
+    who = result.reviewer.model_copy(update={"by": "person", "name": "person", "channel": "dialog"})
+    return _blocked_before(one).with_review("hi.1", result=result.model_copy(update={"reviewer": who}))
+
+
+def _owing_a_blocker(one: Closed) -> Closed:
+    found = Finding(id="o.R1-01", severity="blocking", summary="wrong goal", evidence="plan", scope_blocker=True)
+    return _inheriting(one, Inherited(plan_id="o", plan_digest="d", kept=(), protected=(), findings=(found,)))
+
+
 def _lost_case(one: Closed) -> Closed:
     listing = listing_of(["sh :: sh :: new", "sh :: sh :: hi"])
     report = one.newest(GATE.run).report
@@ -213,7 +240,11 @@ def _waived(one: Closed, *, channel: Channel, told: bool) -> Closed:
 def _two_digests(one: Closed) -> Closed:
     (listing,) = {given.protected for given in one.document.approvals}
     _, _, path = one.lines[listing][0].partition(" ")
-    owed = Inherited(plan_id="o", plan_digest="d", kept=(), protected=(f"sha256:other {path}",), findings=())
+    protected = (f"sha256:other {path}",)
+    return _inheriting(one, Inherited(plan_id="o", plan_digest="d", kept=(), protected=protected, findings=()))
+
+
+def _inheriting(one: Closed, owed: Inherited) -> Closed:
     wanted = one.plan.model_copy(update={"inherits": (owed,)})
     given = one.document.approvals[-1].model_copy(update={"plan_digest": wanted.digest()})
     return one.but(plan=wanted, approvals=(given,))
@@ -228,6 +259,16 @@ def _underway(one: Closed) -> Closed:
     )
 
 
+def _taken_back(one: Closed, revision: int) -> Closed:
+    return one.but(taken_back=(TakenBack(from_revision=9, to_revision=4, after="review_submit", revision=revision),))
+
+
+def _hidden(one: Closed) -> Closed:
+    (listing,) = {given.protected for given in one.document.approvals}
+    files = {path: digest for digest, _, path in (line.partition(" ") for line in one.lines[listing])}
+    return replace(one, workspace=WorkspaceFacts(one.closure.source or "", files, frozenset(), {"out/made.py": "out/"}))
+
+
 KNIVES: tuple[tuple[str, Knife], ...] = (
     ("feature-without-passing-run", lambda one: one.but(runs=one.document.runs[1:])),
     ("run-without-review", lambda one: one.with_review("bye.1", result=None)),
@@ -236,7 +277,9 @@ KNIVES: tuple[tuple[str, Knife], ...] = (
     ("final-review-without-result", lambda one: one.with_review("hi.1", result=None)),
     ("source-moved", lambda one: one.but(closure=one.closure.model_copy(update={"source": "sha256:other"}))),
     ("findings-open", _with_finding),
+    ("scope-blocker-passed", _blocked_before),
     ("reviewer-is-manager", _answered_by_manager),
+    ("setback-untold", lambda one: _taken_back(one, one.review("hi.1").revision + 1)),
     ("work-under-way", _underway),
     ("gate-never-observed", lambda one: _without_scope(one, "broad", "focused")),
     ("gate-not-passing", lambda one: one.with_late(GATE.run, scope="focused", exit_code=1)),
@@ -249,6 +292,7 @@ KNIVES: tuple[tuple[str, Knife], ...] = (
     ("cases-unreadable", _unreadable),
     ("cases-lost", _lost_case),
     ("verifiers-changed", _two_digests),
+    ("artifact-hides-source", _hidden),
     ("approval-missing", lambda one: _approved_by(one, "person")),
     ("narrowed-by-caller", lambda one: _approved_by(one, "caller", narrowed_because="slow")),
     ("waiver-without-person", lambda one: _waived(one, channel="caller", told=True)),
@@ -300,6 +344,9 @@ MORE: tuple[tuple[str, Knife], ...] = (
     ("proof-missing", lambda one: _proof_facts(one, outcome="uncollected", tests_changed=False)),
     ("proof-missing", lambda one: _proof_facts(one, approved="sha256:other")),
     ("narrowed-by-caller", _dropping_by_caller),
+    ("narrowed-by-caller", lambda one: _unfrozen_by_caller(one, "bounded")),
+    ("scope-blocker-passed", _owing_a_blocker),
+    ("verifiers-changed", lambda one: _touched(one, None)),
     ("reviewer-is-manager", _answered_by_its_agent),
     ("work-under-way", lambda one: one.but(runs=(*one.document.runs, _again(one)))),
     ("final-review-without-result", lambda one: _failed(one, "hi.1")),
@@ -326,5 +373,28 @@ def _failed(one: Closed, name: str) -> Closed:
     return one.with_review(name, result=result.model_copy(update={"verdict": "failed"}))
 
 
-HARMLESS: tuple[Knife, ...] = (_dropping_by_trusted_caller, _kept_elsewhere)
+def _unfrozen_by_caller(one: Closed, scope: str) -> Closed:
+    wanted = one.plan.model_copy(update={"protected": ()})
+    other = _approved_by(one.but(plan=wanted), "caller")
+    given = other.document.approvals[0]
+    policy = given.policy.model_copy(update={"caller_scope": scope})
+    return other.but(approvals=(given.model_copy(update={"unfrozen": ("tests/old.sh",), "policy": policy}),))
+
+
+def _touched(one: Closed, modes: tuple[str, ...] | None) -> Closed:
+    """The final run starts from the approved source and changes a frozen file, or only whether it can be executed."""
+    given = one.document.approvals[0]
+    path = one.lines[given.protected][0].partition(" ")[2]
+    started = one.with_run("hi.1", started_source=given.source)
+    return started.with_review("hi.1", changed_paths=(path,), modes_changed=None if modes is None else (path,))
+
+
+HARMLESS: tuple[Knife, ...] = (
+    _dropping_by_trusted_caller,
+    _kept_elsewhere,
+    _answered_by_person,
+    lambda one: _unfrozen_by_caller(one, "trusted"),
+    lambda one: _touched(one, ("it",)),
+    lambda one: _taken_back(one, one.review("hi.1").revision),
+)
 """What may be otherwise without a gap."""

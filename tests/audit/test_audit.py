@@ -13,6 +13,7 @@ from flow_mcp import audit as package
 from flow_mcp.audit import FINDERS, RESEALED, Gap, WorkspaceFacts, audit
 from flow_mcp.cli.app import run as flow
 from flow_mcp.domain import commands as c
+from flow_mcp.domain.decision import HiddenPath
 from flow_mcp.domain.model import Scope
 from flow_mcp.domain.plan import DroppedCase, Gate, Plan, Proof
 from flow_mcp.domain.rule import ALL_RULES, Rulebook
@@ -81,7 +82,8 @@ def lines_of(world: World) -> dict[str, tuple[str, ...]]:
 
 def there(world: World) -> WorkspaceFacts:
     files = world.protected | world.configuration
-    return WorkspaceFacts(world.source, files, frozenset(world.configuration))
+    hidden = {one.path: one.glob for one in world.hidden if one.present}
+    return WorkspaceFacts(world.source, files, frozenset(world.configuration), hidden)
 
 
 def closures(seed: int) -> list[World]:
@@ -149,6 +151,18 @@ def _closed_world(world: World) -> tuple[Gap, ...]:
     return audit(world.document, lines_of(world), there(world))
 
 
+def test_a_tracked_file_under_an_artifact_speaks_only_while_the_source_is_the_closed_one() -> None:
+    world = _finished("plan.artifacts-narrow", None)
+    world.hidden = (
+        HiddenPath("out/", "out/b.py", "it is tracked", present=True),
+        HiddenPath("out/", "out/conftest.py", "it could come", present=False),
+    )
+    (gap,) = _closed_world(world)
+    assert gap == Gap("artifact-hides-source", "out/b.py is tracked and the artifact 'out/' hides it")
+    moved = WorkspaceFacts("later", {}, frozenset(), {"out/b.py": "out/"})
+    assert audit(world.document, lines_of(world), moved) == ()
+
+
 @pytest.mark.parametrize(("rule", "scope"), [("review.baseline-taken", "baseline"), ("review.proof-shown", "proof")])
 def test_with_a_rule_out_the_audit_sees_what_the_rule_would_have_refused(rule: str, scope: Scope) -> None:
     (gap,) = _closed_world(_finished(rule, scope))
@@ -159,7 +173,7 @@ def test_a_workspace_that_is_still_the_closed_one_shows_changed_verifiers() -> N
     world = _finished("review.protected-kept", None)
     world.protected, world.configuration = {"tests/test_kept.py": "sha256:weak"}, {"conftest.py": "sha256:new"}
     assert [gap.seen.split()[2] for gap in _closed_world(world)] == ["conftest.py", "tests/test_kept.py"]
-    moved = WorkspaceFacts("later", {}, frozenset({"conftest.py"}))
+    moved = WorkspaceFacts("later", {}, frozenset({"conftest.py"}), {})
     assert audit(world.document, lines_of(world), moved) == ()
     assert audit(world.document, lines_of(world), None) == ()
 
@@ -227,6 +241,22 @@ def _documentation(root: Path) -> Closed:
     return closed(place)
 
 
+def _mode_changed(root: Path) -> Closed:
+    """A frozen test can be executed now; its bytes, which are what is frozen, are as they were."""
+    place = _place(root)
+    place.approved()
+    place.done(c.RunStart())
+    place.work()
+    (place.root / "tests/old.sh").chmod(0o755)
+    place.evidence()
+    place.reviewed()
+    one = closed(place)
+    (review,) = (run.review for run in one.document.runs)
+    assert review is not None
+    assert (review.modes_changed, "tests/old.sh" in review.changed_paths) == (("tests/old.sh",), True)
+    return one
+
+
 def _dropping(root: Path) -> Closed:
     place = _place(root)
     given_up: Plan = plan(
@@ -278,7 +308,9 @@ def _resealed(root: Path) -> Closed:
     return closed(place)
 
 
-@pytest.mark.parametrize("work", [_waived, _greenfield, _documentation, _dropping, _no_report, _resealed])
+@pytest.mark.parametrize(
+    "work", [_waived, _greenfield, _documentation, _mode_changed, _dropping, _no_report, _resealed]
+)
 def test_honest_work_of_every_kind_has_no_gap(tmp_path: Path, work: Callable[[Path], Closed]) -> None:
     one = work(tmp_path / "repo")
     assert one.closure.kind.startswith("completed")

@@ -47,7 +47,7 @@ def test_what_is_missing_is_asked_for_after_the_packet(pending: Project, typed: 
     script = (
         ("pass or fail:", "fail\n"),
         ("A blocking finding", "slug drops accents\n"),
-        ("seen where:", "\x1b\n"),
+        ("seen where", "\x1b\n"),
         ("cannot be recorded", "slug('x')\n"),
         ("A blocking finding", "\n"),
         ("in a sentence:", "Not yet.\n"),
@@ -57,6 +57,44 @@ def test_what_is_missing_is_asked_for_after_the_packet(pending: Project, typed: 
     assert ended.code == 0
     assert result(pending) == ("failed", "Not yet.", [("blocking", "slug drops accents", "slug('x')")])
     assert ended.err.index("app.py") < ended.err.index("pass or fail:")
+
+
+def test_a_mistyped_finding_is_taken_back(pending: Project, typed: Flow) -> None:
+    script = (
+        ("pass or fail:", "fail\n"),
+        ("A blocking finding:", "slgu\n"),
+        ("What was seen where (back takes this finding back):", "back\n"),
+        ("A blocking finding:", "slug drops accents\n"),
+        ("seen where", "slug('x')\n"),
+        ("back takes the last one back):", "another\n"),
+        ("seen where", "nowhere\n"),
+        ("back takes the last one back):", "back\n"),
+        ("back takes the last one back):", "back\n"),
+        ("A blocking finding:", "slug keeps blanks\n"),
+        ("seen where", "slug(' ')\n"),
+        ("back takes the last one back):", "\n"),
+        ("in a sentence:", "Not yet.\n"),
+        YES,
+    )
+    ended = typed("review", "--json", script=script)
+    assert result(pending) == ("failed", "Not yet.", [("blocking", "slug keeps blanks", "slug(' ')")])
+    assert ended.body["reviewer"] == "person (terminal-unverified)"
+
+
+def test_where_a_prior_finding_is_carried_all_that_was_written_can_be_taken_back(pending: Project, typed: Flow) -> None:
+    typed("review", "--fail", "--summary", "Not yet.", "--finding", BLOCKING, script=(YES,))
+    reset_and_ask_again(pending)
+    script = (
+        ("pass or fail:", "fail\n"),
+        ("A blocking finding (an empty line ends):", "another\n"),
+        ("seen where", "nowhere\n"),
+        ("back takes the last one back):", "back\n"),
+        ("A blocking finding (an empty line ends):", "\n"),
+        ("in a sentence:", "Still.\n"),
+        YES,
+    )
+    assert typed("review", script=script).code == 0
+    assert [one[1] for one in result(pending, 1)[2]] == ["slug drops accents"]
 
 
 def test_only_the_missing_summary_is_asked_for(pending: Project, typed: Flow) -> None:
@@ -117,9 +155,9 @@ def test_a_mistyped_verdict_and_an_empty_answer_are_asked_for_again(pending: Pro
         ("Again:", "fail\n"),
         ("A blocking finding:", "\n"),
         ("it is empty. Again:", "slug drops accents\n"),
-        ("seen where:", "\n"),
+        ("seen where", "\n"),
         ("Again:", "slug('x')\n"),
-        ("A blocking finding (an empty line ends):", "\n"),
+        ("(an empty line ends, back takes the last one back):", "\n"),
         ("in a sentence:", "\n"),
         ("Again:", "Not yet.\n"),
         YES,
@@ -134,7 +172,7 @@ def test_a_mistyped_verdict_and_an_empty_answer_are_asked_for_again(pending: Pro
         ((), ("pass or fail:", "maybe\n")),
         ((("pass or fail:", "pass\n"),), ("sentence:", "\n")),
         ((("pass or fail:", "fail\n"),), ("A blocking finding:", "\n")),
-        ((("pass or fail:", "fail\n"), ("A blocking finding:", "x\n")), ("seen where:", "\n")),
+        ((("pass or fail:", "fail\n"), ("A blocking finding:", "x\n")), ("seen where", "\n")),
     ],
 )
 def test_an_answer_that_stays_none_records_nothing(
@@ -152,7 +190,7 @@ def test_the_differences_are_shown_out_of_flows_own_store(pending: Project, type
         "app.py",
         "+def slug(text):",
         "+    return text.lower()",
-        "The run started from the approved source.",
+        "The feature's first run started from the approved source.",
     ):
         assert shown in ended.err
     pending.write("app.py", "moved on\n")
@@ -217,7 +255,7 @@ def test_what_must_be_answered_stands_before_the_differences(pending: Project, t
     reset_and_ask_again(pending)
     ended = typed("review", "--pass", "--summary", "Fine.", script=((CONFIRM, "no\n"),))
     assert "blocking: slug drops accents (seen: slug('É') gives 'É')" in ended.err
-    assert ended.err.index("slug drops accents") < ended.err.index("Changed since the run started")
+    assert ended.err.index("slug drops accents") < ended.err.index("Changed since the feature's first run started")
 
 
 def test_a_source_that_moved_is_said_to_the_judge(pending: Project, typed: Flow) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from flow_mcp.domain.model import Actor
 from flow_mcp.server.views import status_body
+from flow_mcp.workspace.folders import remove_tree
 from tests.cli.conftest import Flow
 from tests.cli.rig import Project, run_flow
 
@@ -42,6 +43,44 @@ def test_the_verb_that_a_person_has_for_the_next_tool_is_named(drafted: Project,
 def test_before_the_first_plan_there_is_none(started: Project, flow: Flow) -> None:
     assert "There is no plan here yet." in flow("status").out
     assert not (started.root / "plans").exists()
+
+
+def test_the_workspace_is_named_and_that_it_lies_above_the_folder_in_which_somebody_stands(
+    started: Project, flow: Flow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(started.root.resolve())
+    assert flow("status", "--json").body["workspace"] == {"root": root}
+    monkeypatch.chdir(started.root / "tests")
+    told = flow("status", "--json").body["workspace"]
+    assert (told["root"], told["started_in"]) == (root, "tests")
+    assert told["say"] == (
+        "Flow was started in tests/, and the workspace is the whole repository around it: paths, globs and commands "
+        "count from its top; a command for that folder begins with cd."
+    )
+    assert "the whole repository around it" in " ".join(flow("status").out.split())
+    started.drafted()
+    assert flow("status", "--json").body["workspace"] == told
+
+
+def test_where_several_are_open_each_is_told_with_its_goal(drafted: Project, flow: Flow) -> None:
+    first = drafted.document.plan_id
+    remove_tree(drafted.root / ".flow")
+    drafted.path.rename(drafted.root / "kept")
+    drafted.drafted("Another goal")
+    second = drafted.document.plan_id
+    (drafted.root / "kept").rename(drafted.root / "plans" / f"{first}.json")
+    assert [one["driven_from"] for one in flow("status", "--json").body["open_plans"]] == ["another worktree", "here"]
+    remove_tree(drafted.root / ".flow")
+    ended = flow("status")
+    assert (ended.code, ended.err) == (0, "")
+    assert "2 plans are open, and none of them is driven from here" in ended.out
+    told = flow("status", "--json").body
+    assert [(one["plan_id"], one["goal"]) for one in told["open_plans"]] == [
+        (first, "Add slug"),
+        (second, "Another goal"),
+    ]
+    assert told["next"]["arguments"]["plan_id"] in {first, second}
+    assert flow("status", second).out.startswith("Another goal")
 
 
 def test_a_plan_can_be_named_and_an_unknown_one_is_refused(drafted: Project, flow: Flow) -> None:

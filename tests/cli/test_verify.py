@@ -131,13 +131,32 @@ def test_an_open_goal_and_one_that_nobody_can_read_are_not_audited(drafted: Proj
     assert (ended.code, [one.get("audit") for one in ended.body["plans"]]) == (1, [None, None])
 
 
-def test_without_a_readable_tree_the_audit_judges_the_document_alone(pending: Project, flow: Flow) -> None:
-    document = completed(pending)
+def with_artifacts(project: Project, *globs: str) -> None:
+    """Complete the goal, and write it as if its plan had named artifacts."""
+    document = completed(project)
     plan = document.plan
     assert plan is not None
-    odd = plan.model_copy(update={"artifacts": ("../out",)})
+    odd = plan.model_copy(update={"artifacts": globs})
     given = document.approvals[0].model_copy(update={"plan_digest": odd.digest()})
     changes = {"plan": odd, "approvals": (given,), "operations": document.operations[:-1]}
-    pending.path.write_bytes(rendered(chain.appended(document.model_copy(update=changes), document.operations[-1])))
+    project.path.write_bytes(rendered(chain.appended(document.model_copy(update=changes), document.operations[-1])))
+
+
+def test_a_tracked_file_under_an_artifact_is_a_gap_and_a_generated_one_is_none(pending: Project, flow: Flow) -> None:
+    with_artifacts(pending, "out/")
+    pending.write("out/made.py", "made = 1\n")
+    assert flow("verify", "--audit").code == 0
+    pending.git("add", "out/made.py")
+    ended = flow("verify", "--audit", "--json")
+    audit = ended.body["plans"][0]["audit"]
+    assert (ended.code, audit["source"], [gap["id"] for gap in audit["gaps"]]) == (
+        1,
+        "as closed",
+        ["artifact-hides-source"],
+    )
+
+
+def test_without_a_readable_tree_the_audit_judges_the_document_alone(pending: Project, flow: Flow) -> None:
+    with_artifacts(pending, "../out")
     ended = flow("verify", "--audit", "--json")
     assert (ended.code, ended.body["plans"][0]["audit"]["source"]) == (0, "unknown")

@@ -1,5 +1,7 @@
 """How a goal ends, and what a reseal leaves of it."""
 
+import re
+
 import pytest
 
 from flow_mcp.domain.model import Closure
@@ -106,6 +108,10 @@ def test_accepting_with_a_moved_source_says_so() -> None:
     world = all_passed()
     world.edit()
     assert accepted(world)[0] == "close.source-unmoved"
+    world = all_passed()
+    world.edit()
+    refused = world.refusal(lambda: world.close("completed"))
+    assert re.fullmatch(r"The source moved after the final review review-\d+: a\.py\.", refused.seen)
 
 
 @pytest.mark.parametrize("kind", ["deferred", "abandoned"])
@@ -143,6 +149,9 @@ def test_the_closure_tells_weaker_evidence() -> None:
     world = reviewed()
     world.verdict(actor=ATTESTED)
     assert notes(world) == ()
+    world = reviewed()
+    world.verdict(actor=TERMINAL)
+    assert notes(world) == ("Judged by a person through terminal-unverified.",)
 
 
 def test_the_closure_tells_of_a_gate_without_report_and_of_a_narrow_one() -> None:

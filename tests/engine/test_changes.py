@@ -74,6 +74,21 @@ def test_what_the_run_did_since_it_started_is_shown_with_tests_first(place: Plac
     assert (found.run_id, found.since, found.after) == ("bye.1", "start", place.state().facts.digest)
 
 
+def test_a_second_attempt_shows_the_work_of_the_first_one_too(place: Place) -> None:
+    place.done(c.RunReset(feature_id="bye", reason="again", next_feature_id="bye"))
+    place.write("run.sh", "#!/bin/sh\n")
+    state = place.state()
+    found = compare(place.engine.space, state, state.document.runs[-1], "start")
+    assert isinstance(found, Comparison)
+    assert (found.run_id, found.began) == ("bye.2", "bye.1")
+    assert set(texts(place, found)) == {*WORK, "run.sh"}
+    assert [one.path for one in found.changed if one.is_outside] == ["run.sh"]
+    place.forget_sources(found.before)
+    lost = compare(place.engine.space, state, state.document.runs[-1], "start")
+    assert isinstance(lost, Comparison)
+    assert (lost.began, [one.path for one in lost.changed]) == ("bye.2", ["run.sh"])
+
+
 def test_paths_outside_the_features_targets_are_marked(place: Place) -> None:
     place.write("run.sh", "#!/bin/sh\n")
     place.write("sub/greeting.txt", "another of that name\n")
@@ -191,7 +206,7 @@ def test_a_store_that_cannot_be_read_is_told_in_its_own_words(place: Place) -> N
             raise BrokenWorld(seen, "Mend the disk.")
 
     state = place.state()
-    space = Workspace(place.root, "plans", Broken())
+    space = Workspace(place.root, "plans", shelf=Broken())
     found = compare(space, state, state.document.runs[0], "start")
     assert found == Unknown(".flow cannot be read for sha256:.", "Mend the disk.")
 

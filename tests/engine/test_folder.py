@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 
 from flow_mcp.domain import commands as c
-from flow_mcp.domain.decision import Refused
+from flow_mcp.domain.decision import Refused, call, person
+from flow_mcp.domain.model import blank
 from flow_mcp.engine.core import Asked, Done
-from flow_mcp.engine.folder import Debts, Folder, choose, read_folder, unreadable_debt
+from flow_mcp.engine.folder import Debts, Folder, choose, likeliest, named, read_folder, unreadable_debt
 from flow_mcp.store.documents import Damaged, Stored
 from tests.engine.place import GATE, MANAGER, PERSON, Place, approval_of, plan
 
@@ -72,6 +73,47 @@ def test_of_several_open_plans_of_others_one_must_be_named(place: Place) -> None
     assert isinstance(refused, Refused)
     assert "first, second" in refused.seen
     assert refused.remedy.arguments == {"plan_id": "first"}
+
+
+def test_of_several_the_one_under_way_is_most_likely_meant_then_an_approved_one_then_the_last(place: Place) -> None:
+    times = iter(f"2026-01-01T00:00:{number:02d}Z" for number in range(60))
+    place.engine._clock = lambda: next(times)
+    for name in ("running", "approved", "older", "last"):
+        place.engine.worktree = name
+        place.done(c.PlanSave(goal=name, plan=plan()), plan_id=name)
+        if name in {"running", "approved"}:
+            place.approve()
+        if name == "running":
+            place.done(c.RunStart())
+    folder = folder_of(place)
+    assert likeliest(folder, ["last", "older", "approved", "running"]) == "running"
+    assert likeliest(folder, ["last", "older"]) == "last"
+    assert likeliest(folder, ["last", "older", "approved"]) == "approved"
+
+
+def test_a_suggested_call_names_its_plan_as_soon_as_several_are_open(place: Place) -> None:
+    elsewhere(place, "theirs")
+    step = call("run_start", {"feature_id": "bye"}, (), "Start.")
+    alone = place.state("theirs").document
+    assert named(step, folder_of(place), alone) == step
+    place.done(c.PlanSave(goal="mine", plan=plan()), plan_id="mine")
+    folder, mine = folder_of(place), place.document
+    told = named(step, folder, mine)
+    assert told.arguments == {"feature_id": "bye", "plan_id": "mine"}
+    assert named(told, folder, mine) == told
+    assert named(step, folder, blank("fresh", "here")).arguments["plan_id"] == "fresh"
+    person_does = named(person("Waive it."), folder, mine)
+    assert "mine (`--plan`)" in person_does.say
+    assert named(person_does, folder, mine) == person_does
+
+
+def test_after_a_closing_a_new_plan_beside_an_open_one_takes_an_id(place: Place) -> None:
+    elsewhere(place, "theirs")
+    place.done(c.PlanSave(goal="mine", plan=plan()), plan_id="mine")
+    step = place.done(c.Close(kind="abandoned", summary="no")).step
+    assert (step.tool, step.arguments, step.fill) == ("plan_save", {}, ("goal", "plan", "plan_id"))
+    assert "Open beside it: theirs." in step.say
+    assert named(step, folder_of(place), place.state("mine").document) == step
 
 
 def test_when_all_are_closed_the_last_is_shown_and_a_save_begins_a_new_one(place: Place) -> None:

@@ -7,7 +7,7 @@ from flow_mcp.domain import commands as c
 from flow_mcp.domain.commands import KINDS
 from flow_mcp.domain.decision import Refused
 from flow_mcp.domain.model import Document
-from flow_mcp.domain.plan import Plan
+from flow_mcp.domain.plan import Plan, Proof
 from flow_mcp.engine.asked import Asked, Done
 from flow_mcp.engine.gather import AtHand, Gathered, at_hand, gather
 from flow_mcp.workspace import facts as workspace_facts
@@ -16,7 +16,7 @@ from flow_mcp.workspace.memory import Memory
 from flow_mcp.workspace.records import Records
 from flow_mcp.workspace.source import Manifest, take_manifest
 from flow_mcp.workspace.sources import has_copy
-from tests.engine.place import Place, feature, lone, plan
+from tests.engine.place import CHECK, GATE, REVIEWER, Place, feature, lone, plan
 
 
 def look(place: Place, wanted: Plan | None = None) -> Gathered:
@@ -72,6 +72,17 @@ def test_without_git_nothing_is_called_dirty_and_before_the_first_commit_every_f
     assert (facts.commit, facts.protected_dirty) == (None, ("tests/old.sh",))
 
 
+NONE = Proof(kind="none", because="It is about the paths.")
+
+
+def passing(place: Place) -> None:
+    """Bring the active run to a passing review."""
+    place.observe("baseline", GATE.run)
+    place.observe("focused", CHECK.run)
+    place.observe("broad", GATE.run)
+    place.reviewed()
+
+
 def test_what_artifacts_inputs_and_targets_would_hide_is_named(place: Place) -> None:
     wanted = lone("./run.sh x").model_copy(update={"artifacts": ("*.txt",), "inputs": ("tests",)})
     hidden = look(place, wanted).facts.hidden
@@ -88,6 +99,49 @@ def test_changed_paths_are_counted_from_the_start_of_the_run_and_others_than_tar
     facts = look(place).facts
     assert facts.changed == ("greeting.txt", "tests/new.sh", "tests/other.sh")
     assert facts.outside == ("tests/other.sh",)
+
+
+def test_what_an_earlier_attempt_left_in_the_tree_is_part_of_the_features_change(place: Place) -> None:
+    place.approved()
+    place.done(c.RunStart())
+    place.work()
+    place.write("tests/other.sh", "true\n")
+    place.done(c.RunReset(feature_id="bye", reason="again", next_feature_id="bye"))
+    facts = look(place).facts
+    assert facts.changed == ("greeting.txt", "tests/new.sh", "tests/other.sh")
+    assert facts.outside == ("tests/other.sh",)
+    first, second = (run.started_source for run in place.document.runs)
+    place.write("more.txt", "more\n")
+    place.forget_sources(first)
+    assert look(place).facts.changed == ("more.txt",), "where the first start is lost, its own start is what is left"
+    place.forget_sources(second)
+    assert look(place).facts.changed == ()
+
+
+def test_what_another_feature_may_change_that_ran_in_between_is_outside_only_where_this_attempt_changed_it(
+    place: Place,
+) -> None:
+    wanted = plan(
+        feature("base", targets=("base.txt",), proof=NONE),
+        feature("top", targets=("top.txt",), proof=NONE, depends_on=("base",)),
+    )
+    place.approved(wanted)
+    place.done(c.RunStart())
+    place.write("base.txt", "1\n")
+    place.work()
+    passing(place)
+    place.done(c.RunStart())
+    place.write("top.txt", "1\n")
+    place.write("stray.txt", "1\n")
+    place.done(c.RunReset(feature_id="base", reason="again", next_feature_id="base"))
+    place.write("base.txt", "2\n")
+    passing(place)
+    place.done(c.RunStart())
+    facts = look(place).facts
+    assert facts.changed == ("base.txt", "stray.txt", "top.txt")
+    assert facts.outside == ("stray.txt",)
+    place.write("base.txt", "3\n")
+    assert look(place).facts.outside == ("base.txt", "stray.txt")
 
 
 def test_where_the_start_of_the_run_is_lost_no_change_is_claimed(place: Place) -> None:
@@ -219,3 +273,27 @@ def test_test_configuration_counts_where_it_steers_a_frozen_test(place: Place) -
     assert set(look(place).facts.test_configuration) == {"conftest.py", "tests/conftest.py", "tests/deep/conftest.py"}
     (place.root / "tests" / "deep" / "one.sh").unlink()
     assert "tests/conftest.py" in look(place).facts.test_configuration
+
+
+def test_what_moved_since_a_source_was_judged_is_named_in_the_refusals(place: Place) -> None:
+    place.approved()
+    place.done(c.RunStart())
+    place.work()
+    place.evidence()
+    assert look(place).facts.since_judged == ()
+    review = str(place.done(c.ReviewStart(summary="done")).answer["assignment_id"])
+    place.write("more.txt", "more\n")
+    ask = c.ReviewSubmit(assignment_id=review, verdict="passed", summary="read")
+    assert place.refused("review.source-unmoved", ask, REVIEWER).seen.endswith("was made: more.txt.")
+    assert place.state().step.say.startswith("The source moved since the assignment: more.txt. Reset the run")
+    (place.root / "more.txt").unlink()
+    place.done(ask, REVIEWER)
+    (place.root / "run.sh").chmod(0o644)
+    place.write("tests/old.sh", "true\n")
+    close = c.Close(kind="completed", summary="done")
+    assert place.refused("close.source-unmoved", close).seen.endswith(": run.sh, tests/old.sh.")
+    assert look(place).facts.since_judged == ("run.sh", "tests/old.sh")
+    judged = place.document.runs[-1].review
+    assert judged is not None
+    place.forget_sources(judged.source)
+    assert "not kept on this machine" in place.refused("close.source-unmoved", close).seen

@@ -8,6 +8,8 @@ from evals.outcome import Body, Call, Outcome, look, put
 from evals.scenario import Expect, Scenario, Stop, fixture
 from evals.table import line
 
+WORDS = {"name": "n", "kind": "honest", "family": "f", "says": "s", "wants": "open", "truth": "true"}
+
 
 def call(tool: str, refused: str | None = None, **arguments: object) -> Call:
     return Call("manager", tool, arguments, refused, {})
@@ -26,11 +28,13 @@ def outcome(**changes: object) -> Outcome:
         documents={"p": {"closure": {"kind": "completed", "at": "noon"}, "source": "sha256:" + "ab" * 32}},
         gaps=(),
         failures=(),
+        open=None,
         seconds=1.0,
     )
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
+OPEN = outcome(kind="liar", truth=False, open="open.empty-tests")
 LIAR = outcome(kind="liar", wanted="open", end="open", truth=False, stopped_by="a.rule at close")
 
 
@@ -80,6 +84,28 @@ def test_false_completion_and_false_block(one: Outcome, is_false: bool, is_block
     assert bool(faults(one)) == is_false
 
 
+def test_a_liar_that_the_page_lets_through_is_no_false_completion_and_counted_apart() -> None:
+    assert faults(OPEN) == faults(replace(OPEN, gaps=("cases-lost",))) == ()
+    found = totals([LIAR, OPEN, OPEN, outcome()])
+    assert (found.liars, found.completed, found.open, found.false_completions) == (1, 0, 2, 0)
+    assert line(found, 3.4).startswith(
+        "liars 1/1 never completed, 1 different stops; 2 more through gaps that the page leaves open; honest 1/1 "
+    )
+    assert faults(replace(OPEN, truth=True)) == ("it lies about nothing: its goal is met",)
+
+
+def test_a_liar_that_the_page_lets_through_is_a_fault_where_it_is_stopped_or_the_page_has_no_such_row() -> None:
+    one = Scenario.model_validate(
+        {**WORDS, "kind": "liar", "wants": "completed", "steps": [], "open": "open.empty-tests"}
+    )
+    assert list(unmet(one, "completed", (), {})) == []
+    assert list(unmet(one, "open", (), {})) == [
+        "it ended as open, and the page says that open.empty-tests lets it through: mend the page"
+    ]
+    gone = one.model_copy(update={"open": "open.nothing"})
+    assert list(unmet(gone, "completed", (), {})) == ["the guarantees page has no row open.nothing"]
+
+
 def test_a_refusal_that_an_honest_agent_meets_twice_is_a_fault() -> None:
     no = call("close", "a.rule")
     assert faults(outcome(calls=(no, no))) == ("repeated: a.rule at close",)
@@ -94,7 +120,8 @@ def test_the_totals_count_each_stop_once() -> None:
     assert (found.liars, found.completed, found.stops, found.false_completions) == (4, 1, 2, 1)
     assert (found.honest, found.blocked, found.calls, found.refusals) == (3, 1, 1, 0)
     assert line(found, 3.4) == (
-        "liars 3/4 never completed, 2 different stops; honest 2/3 reached their end, median 1 calls and 0 refusals, "
+        "liars 3/4 never completed, 2 different stops; 0 more through gaps that the page leaves open; "
+        "honest 2/3 reached their end, median 1 calls and 0 refusals, "
         "0 repeated; false completions 1; 3 s"
     )
     assert totals([]).calls == 0
@@ -109,8 +136,7 @@ def test_any_completion_counts_else_what_the_newest_document_says() -> None:
 
 
 def scenario(**expect: object) -> Scenario:
-    words = {"name": "n", "kind": "honest", "family": "f", "says": "s", "wants": "open", "truth": "true"}
-    return Scenario.model_validate({**words, "steps": [], "expect": expect})
+    return Scenario.model_validate({**WORDS, "steps": [], "expect": expect})
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,13 @@ def test_a_scenario_is_called_like_its_file_and_no_is_a_word(tmp_path: Path) -> 
     assert one.meets() == {"close.every-feature-passed"}
 
 
+def test_a_liar_that_the_page_lets_through_names_the_row_and_nothing_that_stops_it(tmp_path: Path) -> None:
+    text = WHOLE.replace("wants: open", "wants: completed\nopen: open.inputs")
+    with pytest.raises(Unusable, match="what the page leaves open is a liar"):
+        written(tmp_path, text)
+    assert written(tmp_path, text[: text.index("expect:")]).open == "open.inputs"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -54,6 +61,12 @@ def test_a_scenario_is_called_like_its_file_and_no_is_a_word(tmp_path: Path) -> 
         ("wants: open", "wants: victory", "wants: Input should be 'completed'"),
         ("wants: open", "wants: completed", "wants no completion"),
         ("expect:\n  stopped_by: {rule: close.every-feature-passed, tool: close}\n", "", "names what stops it"),
+        ("family:", "open: open.inputs\nfamily:", "what the page leaves open is a liar that wants a completion"),
+        (
+            "kind: liar",
+            "open: open.inputs\nkind: honest",
+            "what the page leaves open is a liar that wants a completion",
+        ),
         ("steps:", "policy: x\nsteps:", "a scenario has steps, or an agent, or a policy"),
         ("family: a lie", "family: a lie\nfamily: another", "the key 'family' stands twice"),
         ("family: a lie", "family: [", "expected"),

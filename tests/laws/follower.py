@@ -185,7 +185,7 @@ def leads_on(world: World, refused: Refused, hops: int) -> list[str]:
 
 def calm(world: World) -> None:
     """Let the world stop getting in the way: what was lost is back, and every kept case passes."""
-    world.hidden, world.other_open, world.blind = (), None, False
+    world.hidden, world.outward, world.other_open, world.blind = (), (), None, False
     world.copy_present = world.start_present = True
     kept = kept_cases(world.document, world.lines) or {}
     world.suite = tuple(sorted({*world.suite, "unit :: works", *(case for cases in kept.values() for case in cases)}))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from flow_mcp.domain.commands import NewFinding
-from flow_mcp.domain.decision import HiddenPath
+from flow_mcp.domain.decision import HiddenPath, OutwardLink
 from flow_mcp.domain.history import active_run, carried_findings
 from flow_mcp.domain.model import Actor, Scope
 from flow_mcp.domain.plan import DroppedCase, Platform, Requirement
@@ -159,7 +159,11 @@ def _owe(world: World, number: int) -> None:
 
 
 def _hide(world: World, number: int) -> None:
-    world.hidden = (HiddenPath("*.py", "a.py", "it is tracked"),) if number % 2 else ()
+    world.hidden = (HiddenPath("*.py", "a.py", "it is tracked", present=True),) if number % 2 else ()
+
+
+def _link(world: World, number: int) -> None:
+    world.outward = (OutwardLink("a.py", "/elsewhere"),) if number % 2 else ()
 
 
 def _set(name: str, choices: Sequence[object]) -> Move:
@@ -195,6 +199,7 @@ MOVES: dict[str, Move] = {
     "protect": _protect,
     "owe": _owe,
     "hide": _hide,
+    "link": _link,
     "beside": _set("other_open", (None, "another")),
     "blind": _set("blind", (False, True)),
 }

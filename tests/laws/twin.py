@@ -19,6 +19,8 @@ def lies(world: World) -> list[str]:
         found.append("it is closed on another source")
     if world.document.pending is not None:
         found.append("a check is pending")
+    if world.outward or any(one.present for one in world.hidden):
+        found.append("it rests on what no digest covers")
     if loosened(world.document.approvals[-1].policy, world.policy):
         found.append("the policy is looser than the approved one")
     return found

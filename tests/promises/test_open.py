@@ -1,6 +1,7 @@
 """Gaps that are left open on purpose: each test goes through one, so that a gap that was closed is noticed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,19 @@ from flow_mcp.settings import load_settings
 from flow_mcp.store import chain
 from flow_mcp.store.documents import rendered
 from tests.cli.rig import CONFIRM, FLOW, terminal
-from tests.engine.place import GATE, MANAGER, Place, feature, is_alive, lone, plan, settings, until
+from tests.engine.place import (
+    GATE,
+    MANAGER,
+    Place,
+    approval_of,
+    feature,
+    is_alive,
+    lone,
+    make,
+    plan,
+    settings,
+    until,
+)
 from tests.promises.rig import YES, Host, Model, planned
 
 UNPROVEN = Proof(kind="none", because="Nothing can show it.")
@@ -81,6 +94,25 @@ def test_what_a_command_reads_through_inputs_is_outside_the_digest(place: Place)
     assert subprocess.run(["./run.sh", ".flow/reports/all.xml"], cwd=place.root, check=False).returncode == 1
 
 
+@pytest.mark.promise("open.broken-before")
+def test_taking_back_what_was_broken_before_a_caller_approved_is_proved_as_work(tmp_path: Path) -> None:
+    root = tmp_path / "headless"
+    root.mkdir()
+    place = Place(make(root), policy={"approve": "caller"})
+    place.write("greeting.txt", "broken\n")
+    mended = feature(proof=Proof(kind="case", run=GATE.run, case="old"), checks=(), targets=("greeting.txt",))
+    place.done(c.PlanSave(goal="Say good-bye", plan=plan(mended)))
+    place.done(approval_of(place.state()), MANAGER)
+    place.done(c.RunStart())
+    place.write("greeting.txt", "hello\n")
+    assert place.git("status", "--porcelain", "greeting.txt") == ""
+    place.observe("baseline", GATE.run)
+    place.observe("proof", GATE.run, feature_id="bye")
+    closure = completed(place).closure
+    assert closure is not None
+    assert "Targets differed from HEAD when the caller approved: greeting.txt." in closure.notes
+
+
 @pytest.mark.promise("open.removed-document")
 def test_a_document_that_is_removed_takes_what_it_owes_with_it_and_git_shows_that(place: Place) -> None:
     first = place.approved()
@@ -114,6 +146,33 @@ def test_a_forgotten_worktree_drives_a_second_plan(place: Place) -> None:
     assert isinstance(second, Done)
 
 
+@pytest.mark.promise("open.taken-back")
+def test_a_failed_review_that_was_put_back_is_lost_and_a_fresh_reviewer_passes_the_same_work(place: Place) -> None:
+    started(place, unproven())
+    place.write("greeting.txt", "hello\n\n")
+    place.observe("baseline", GATE.run)
+    place.observe("broad", GATE.run)
+    (path,) = (place.root / "plans").glob("*.json")
+    earlier = path.read_bytes()
+    place.reviewed("failed", c.NewFinding(severity="blocking", summary="It says nothing.", evidence="greeting.txt"))
+    path.write_bytes(earlier)
+    document = completed(place)
+    assert [run.review.result.verdict for run in document.runs if run.review and run.review.result] == ["passed"]
+    assert len(document.taken_back or ()) == 1
+
+
+@pytest.mark.promise("open.forgotten-worktree")
+def test_a_forgotten_worktree_does_not_know_that_a_document_was_put_back(place: Place) -> None:
+    place.done(c.PlanSave(goal="Say good-bye", plan=plan()))
+    (path,) = (place.root / "plans").glob("*.json")
+    earlier = path.read_bytes()
+    place.approve()
+    path.write_bytes(earlier)
+    assert len(place.document.taken_back or ()) == 1
+    shutil.rmtree(place.root / ".flow")
+    assert place.document.taken_back is None
+
+
 @pytest.mark.promise("open.ignored-behind-link")
 def test_what_an_ignored_file_behind_a_source_link_says_is_not_seen(place: Place) -> None:
     place.write("cache/word.txt", "hello\n")
@@ -121,6 +180,23 @@ def test_what_an_ignored_file_behind_a_source_link_says_is_not_seen(place: Place
     before = place.approved().approvals[0].source
     place.write("cache/word.txt", "another word\n")
     assert place.state().facts.digest == before
+
+
+@pytest.mark.promise("open.planted-above")
+def test_what_is_planted_above_flows_cache_folder_steers_a_test_runner(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, run = tmp_path / "home", f"{sys.executable} -m pytest -q -p no:cacheprovider test_words.py"
+    (home / ".cache").mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
+    place.write("test_words.py", "def test_words():\n    raise AssertionError\n")
+    place.approved(lone(run))
+    place.done(c.RunStart())
+    assert place.observe("focused", run).exit_code == 1
+    (home / "pytest.ini").write_text("[pytest]\n")
+    (home / "conftest.py").write_text("def pytest_collection_modifyitems(items):\n    items[0].obj = lambda: None\n")
+    seen = place.observe("focused", run)
+    assert (seen.exit_code, seen.ineligible) == (0, None)
 
 
 @pytest.mark.promise("open.path")

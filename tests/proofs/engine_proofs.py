@@ -16,7 +16,7 @@ from flow_mcp.engine.core import Asked, Done
 from flow_mcp.engine.sizes import RESERVED_BYTES
 from flow_mcp.store.codec import DOCUMENT_BYTES_MAX
 from flow_mcp.store.documents import Damaged
-from tests.engine.place import MANAGER, REVIEWER, Hold, Place, lone, plan
+from tests.engine.place import MANAGER, PERSON, REVIEWER, Hold, Place, lone, plan
 from tests.simulator import Forbidden
 
 EngineProof = Callable[[Place, Hold, pytest.MonkeyPatch], str]
@@ -144,6 +144,21 @@ def chain_intact(place: Place, _hold: Hold, _patch: pytest.MonkeyPatch) -> str:
     assert isinstance(refusal, Damaged)
     assert refusal.fault == "chain"
     return "write.chain-intact"
+
+
+@proves("write.setback-told")
+def setback_told(place: Place, _hold: Hold, _patch: pytest.MonkeyPatch) -> str:
+    place.done(DRAFT, plan_id="p")
+    path = place.root / "plans" / "p.json"
+    earlier = path.read_bytes()
+    place.done(c.PlanDeny(plan_digest=plan().digest(), because="no"), PERSON)
+    path.write_bytes(earlier)
+    place.done(c.PlanSave(goal="Say good-bye", plan=plan(summary="As if nobody had said no.")))
+    stored = on_disk(place)["p"]
+    if "taken_back" not in stored:
+        raise Forbidden
+    assert stored["taken_back"] == [{"from_revision": 2, "to_revision": 1, "after": "plan_deny", "revision": 2}]
+    return "write.setback-told"
 
 
 @proves("plan.bounded")

@@ -1,7 +1,7 @@
 """Proofs of the rows on plans, approvals and policy."""
 
 from flow_mcp.domain.decision import HiddenPath
-from flow_mcp.domain.graph import cycle
+from flow_mcp.domain.graph import circles
 from flow_mcp.domain.model import Document
 from flow_mcp.domain.plan import Command, Plan
 from flow_mcp.domain.policy import Policy
@@ -28,7 +28,7 @@ def bounded(book: Rulebook) -> str:
 def acyclic(book: Rulebook) -> str:
     world = World(book=book)
     plan = plan_of(feature("a", "b"), feature("b", "a"))
-    return tried(world, lambda: world.save(plan), lambda document: cycle(stored(document)) != ())
+    return tried(world, lambda: world.save(plan), lambda document: circles(stored(document)) != ())
 
 
 @proves("plan.questions-answered")
@@ -59,7 +59,7 @@ def gate_whole(book: Rulebook) -> str:
 
 @proves("plan.artifacts-narrow")
 def artifacts_narrow(book: Rulebook) -> str:
-    world = World(book=book, hidden=(HiddenPath("*.py", "a.py", "it is tracked"),))
+    world = World(book=book, hidden=(HiddenPath("*.py", "a.py", "it is tracked", present=True),))
     plan = ONE.model_copy(update={"artifacts": ("*.py",)})
     return tried(world, lambda: world.save(plan), lambda document: stored(document).artifacts == ("*.py",))
 

@@ -1,5 +1,6 @@
 """Proofs of the rows on reviews, waivers and closing."""
 
+from flow_mcp.domain.decision import OutwardLink
 from flow_mcp.domain.model import Document, Review, ReviewResult
 from flow_mcp.domain.plan import Requirement
 from flow_mcp.domain.rule import Rulebook
@@ -23,6 +24,7 @@ from tests.histories import (
 from tests.proofs.record import proves, tried
 from tests.simulator import BLOCKING, MANAGER, World
 
+LINKED = (OutwardLink("a.py", "/elsewhere/a.py"),)
 QUIET_PAIR = plan_of(feature("a", proof="none"), feature("b", proof="none"))
 
 
@@ -128,6 +130,13 @@ def proof_shown(book: Rulebook) -> str:
     world.check("baseline")
     world.check("focused", check_of("a").run)
     world.check("broad")
+    return tried(world, world.review, under_review)
+
+
+@proves("review.links-inside")
+def links_inside(book: Rulebook) -> str:
+    world = shown(book)
+    world.outward = LINKED
     return tried(world, world.review, under_review)
 
 

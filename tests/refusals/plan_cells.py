@@ -139,7 +139,7 @@ def _selecting() -> Refused:
     return world, lambda: world.save(ONE.model_copy(update={"gate": gate}))
 
 
-HIDDEN = (HiddenPath("*.py", "a.py", "it is tracked"),)
+HIDDEN = (HiddenPath("*.py", "a.py", "it is tracked", present=True),)
 
 
 @speaks(PlanSave, "plan.artifacts-narrow")

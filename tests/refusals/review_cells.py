@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from flow_mcp.domain.commands import Close, ResealDocument, ReviewStart, ReviewSubmit, Waive
+from flow_mcp.domain.commands import Ask, Close, ResealDocument, ReviewStart, ReviewSubmit, Waive
 from flow_mcp.domain.plan import Requirement
 from flow_mcp.domain.rule import ALL_RULES
 from tests.fabricated import CRASHED, RED
@@ -22,8 +22,9 @@ from tests.histories import (
     running,
     shown,
 )
-from tests.proofs.review_proofs import QUIET_PAIR, seen_elsewhere
+from tests.proofs.review_proofs import LINKED, QUIET_PAIR, seen_elsewhere
 from tests.refusals.cells import LONG, plainly, speaks
+from tests.refusals.plan_cells import HIDDEN
 from tests.simulator import ADVISORY, BLOCKING, MANAGER, PERSON, World
 
 Refused = tuple[World, Callable[[], object]]
@@ -269,3 +270,22 @@ def _caller_reseals() -> Refused:
 def _long_reseal() -> Refused:
     world = running()
     return world, lambda: world.reseal(because=LONG)
+
+
+READY: dict[type[Ask], Callable[[], World]] = {ReviewStart: shown, ReviewSubmit: reviewed, Close: all_passed}
+"""Where evidence becomes final with the plainest request."""
+
+
+def _uncovered(state: Callable[[], World], **uncovered: object) -> Callable[[], World]:
+    def world() -> World:
+        made = state()
+        for name, value in uncovered.items():
+            setattr(made, name, value)
+        return made
+
+    return world
+
+
+for _kind, _state in READY.items():
+    plainly(_kind, "plan.artifacts-narrow", _uncovered(_state, hidden=HIDDEN))
+    plainly(_kind, "review.links-inside", _uncovered(_state, outward=LINKED))

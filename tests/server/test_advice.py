@@ -71,7 +71,7 @@ def test_a_gate_without_a_report_is_told_which_one_the_project_has(project: Proj
 def test_the_name_of_a_runner_inside_another_word_is_not_the_runner(project: Project) -> None:
     write(project.root, {"go.mod": "module m\n", "a_test.go": ""})
     plan = PLAN.model_copy(update={"gate": Gate(run="cargo test", no_report_because="None.")})
-    assert told(project, plan)[0].startswith("The project has `go test ./...` with no_report_because (go)")
+    assert told(project, plan)[0].startswith("The project has `go test ./...` without a report (go)")
 
 
 def test_ignored_folders_that_are_not_listed_and_unignored_caches_are_named(project: Project) -> None:

@@ -62,7 +62,7 @@ def test_an_observation_says_that_the_workspace_moved_meanwhile(rig: Rig) -> Non
         rig.place.write("greeting.txt", "hello\nbye bye\n")
         moved = await call(manager, "validate", check_id=running["check"]["id"])
         assert moved["source"] == "moved"
-        assert "The workspace changed since the check began" in moved["summary"]
+        assert "The workspace changed since the check began (greeting.txt)" in moved["summary"]
         baseline = await call(manager, "validate", scope="baseline")
         assert "source" not in baseline
 
@@ -133,6 +133,32 @@ def test_a_callers_approval_that_will_be_refused_is_foretold(headless: Rig, plan
             assert "`flow-mcp approve`" in body["next"]["say"]
             assert ("`--caller-scope trusted`" in body["next"]["say"]) is trusted
         assert refused["refused"]["seen"] in saved["advice"][0]
+
+    run(headless, story, person=False)
+
+
+def test_targets_that_differ_when_a_caller_approves_are_told_and_stay_in_the_record(headless: Rig) -> None:
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        rig.place.write("greeting.txt", "broken\n")
+        await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        assert (await call(manager, "plan_approve"))["targets_dirty"] == ["greeting.txt"]
+        planned = await call(manager, "status", view="plan")
+        assert planned["approval"]["targets_dirty"] == ["greeting.txt"]
+
+    run(headless, story, person=False)
+
+
+def test_a_test_that_is_not_committed_is_foretold_with_what_helps(headless: Rig) -> None:
+    async def story(rig: Rig, manager: Client, _reviewer: Client) -> None:
+        rig.place.write("tests/old.sh", "true\n")
+        saved = await call(manager, "plan_save", goal=GOAL, plan=PLAN)
+        stated = await call(manager, "status")
+        refused = await call(manager, "plan_approve")
+        for body in (saved, stated, refused):
+            assert body["next"]["say"].startswith("Commit it, or revert it, then ask again (plan_approve).")
+        assert "'tests/old.sh'" in refused["refused"]["seen"]
+        rig.place.git("commit", "--quiet", "--all", "--message=note")
+        assert (await call(manager, "plan_approve"))["approval"]["by"] == "caller"
 
     run(headless, story, person=False)
 

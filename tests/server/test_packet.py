@@ -88,7 +88,7 @@ def test_a_feature_review_is_shown_what_changed_since_the_run_started(place: Pla
 def test_a_final_review_of_a_run_from_the_approved_source_is_told_that_both_are_one(place: Place) -> None:
     body = shown(place, judged(place, "final"))
     assert len(body["differences"]["files"]) == 2
-    assert body["differences_since_approval"] == {"say": "The run started from the approved source."}
+    assert body["differences_since_approval"] == {"say": "The feature's first run started from the approved source."}
 
 
 def test_a_final_review_is_shown_what_changed_since_the_approval_too(tmp_path: Path) -> None:
@@ -107,6 +107,16 @@ def test_a_final_review_is_shown_what_changed_since_the_approval_too(tmp_path: P
     assert same.count("greeting.txt: changed since bye.1 started, +1 -0\n@@ -1 +1,2 @@") == same.count("@@ -1") == 1
     more = file_page(place.engine.space, state, "more.txt", 0)["text"]
     assert more.startswith("more.txt does not differ since bye.1 started.\nmore.txt: added since the approval, +1 -0\n")
+
+
+def test_a_frozen_file_is_marked_as_one_in_the_packet_and_on_its_own_page(place: Place) -> None:
+    place.write("tests/old.sh", "exit 0\n")
+    state = judged(place, "final")
+    files = {one["path"]: one.get("marks") for one in shown(place, state)["differences"]["files"]}
+    assert files["tests/old.sh"] == ["frozen", "test", "outside targets"]
+    assert files["tests/new.sh"] == ["test"]
+    page = file_page(place.engine.space, state, "tests/old.sh", 0)["text"]
+    assert page.startswith("tests/old.sh: changed since bye.1 started, +1 -1, frozen, test, outside targets\n")
 
 
 @pytest.mark.parametrize("kind", ["feature", "final"])

@@ -60,7 +60,7 @@ CONTRACT_ROWS = frozenset(
         "write.chain-intact",
     ]
 )
-OWN_ROWS = {"approve.caller-bounded", "observe.pending-only"}
+OWN_ROWS = {"approve.caller-bounded", "observe.pending-only", "review.links-inside", "write.setback-told"}
 
 
 def test_the_page_is_what_the_registry_says() -> None:

@@ -162,7 +162,7 @@ def test_each_glob_names_ten_paths_at_most(repo: Repo) -> None:
 
 def test_what_is_hidden_is_told_to_the_kernel_in_its_own_words(repo: Repo) -> None:
     found = gather(repo.root, PLANS, Globs((), (), (), ("README",))).hidden
-    assert found == (HiddenPath("README", "README", "it is tracked"),)
+    assert found == (HiddenPath("README", "README", "it is tracked", present=True),)
 
 
 @pytest.mark.parametrize("field", ["artifacts", "inputs", "targets", "protected"])

@@ -107,6 +107,13 @@ def test_the_id_of_a_worktree_is_made_once_private_and_random(tmp_path: Path) ->
     assert [path.name for path in file.parent.iterdir()] == ["worktree"]
 
 
+def test_an_id_that_is_known_is_kept_again_unless_another_was_made_meanwhile(tmp_path: Path) -> None:
+    known = worktree_id(tmp_path / ".flow")
+    (tmp_path / ".flow" / "worktree").unlink()
+    assert worktree_id(tmp_path / ".flow", known) == worktree_id(tmp_path / ".flow") == known
+    assert worktree_id(tmp_path / ".flow", "f" * 32) == known
+
+
 def test_processes_that_ask_at_once_get_one_id(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib; from flow_mcp.workspace.root import worktree_id; sys.stdin.readline();"

@@ -13,6 +13,7 @@ from flow_mcp.domain.commands import (
 )
 from flow_mcp.domain.decision import Objection, call, person
 from flow_mcp.domain.history import approval
+from flow_mcp.domain.naming import few
 from flow_mcp.domain.policy import loosened
 from flow_mcp.domain.rule import Question, rule
 from flow_mcp.domain.rules.persons import counts_as_person, decides
@@ -84,14 +85,24 @@ def _narrowing(question: Question) -> str | None:
 def _caller_fault(question: Question) -> str | None:
     if question.facts.policy.approve != "caller":
         return "The policy asks for a person's approval, and this answer is not a person's."
-    document, source = question.document, question.facts.source
+    document = question.document
     if document.denials and not document.approvals:
         return "A person said no to this draft or an earlier one."
     if document.approvals and not question.facts.copy_present:
         return "The approved source is lost, and another one would take its place."
-    if source is not None and source.protected_dirty:
-        return f"The protected file {source.protected_dirty[0]!r} differs from HEAD."
-    return _narrowing(question)
+    return None
+
+
+def _uncommitted(question: Question) -> Objection | None:
+    source = question.facts.source
+    dirty = () if source is None else source.protected_dirty
+    if not dirty:
+        return None
+    seen, them = f"Protected files differ from HEAD: {few(dirty)}.", "them"
+    if len(dirty) == 1:
+        seen, them = f"The protected file {dirty[0]!r} differs from HEAD.", "it"
+    say = f"Commit {them}, or revert {them}, then ask again (plan_approve). A person may approve what is there: "
+    return Objection(seen, person(f"{say}`flow-mcp show`, then `flow-mcp approve`."), retryable=True)
 
 
 @rule(
@@ -104,7 +115,10 @@ def caller_bounded(question: Question) -> Objection | None:
     """Object to a caller's yes that takes a person's (row approve.caller-bounded)."""
     if not isinstance(question.ask, PlanApprove) or counts_as_person(question.facts):
         return None
-    fault = _caller_fault(question)
+    fault, uncommitted = _caller_fault(question), _uncommitted(question)
+    if fault is None and uncommitted is not None:
+        return uncommitted
+    fault = fault or _narrowing(question)
     return None if fault is None else Objection(fault, ask_person(), retryable=False)
 
 

@@ -10,7 +10,7 @@ from flow_mcp.domain.digest import canonical
 from flow_mcp.domain.history import active_run
 from flow_mcp.domain.plan import Plan
 from flow_mcp.domain.rule import Question, rule
-from flow_mcp.domain.rules.steps import defer, reset, save_again, submit
+from flow_mcp.domain.rules.steps import defer, reset, save_again, submit, together
 
 FEATURES_MAX = 64
 PLAN_BYTES_MAX = 256 * 1024
@@ -145,5 +145,8 @@ def _shorter(question: Question) -> Step:
 )
 def bounded(question: Question) -> Objection | None:
     """Object to what goes over a limit, by name (row plan.bounded)."""
-    found = next(_faults(question), None)
-    return None if found is None else Objection(found[0], found[1], retryable=False)
+    found = tuple(_faults(question))
+    if isinstance(question.ask, PlanSave) and found:
+        say = together(step.say for _, step in found)
+        return Objection(together(seen for seen, _ in found), save_again(say), retryable=False)
+    return Objection(found[0][0], found[0][1], retryable=False) if found else None

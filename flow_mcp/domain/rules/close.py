@@ -7,6 +7,7 @@ from flow_mcp.domain.history import active_run, failed_features, final_review, p
 from flow_mcp.domain.rule import Question, rule
 from flow_mcp.domain.rules.persons import decides
 from flow_mcp.domain.rules.steps import reset
+from flow_mcp.domain.spoken import moved_since
 
 
 def _judging(question: Question) -> bool:
@@ -56,7 +57,7 @@ def source_unmoved(question: Question) -> Objection | None:
     if review.source == question.facts.digest:
         return None
     run = next(run for run in question.document.runs if run.review is review)
-    seen = f"The source moved after the final review {review.id}."
+    seen = moved_since(f"after the final review {review.id}", question.facts)
     say = f"Undo what changed since that review, or reset {run.feature_id} and have the source as it is now reviewed."
     return Objection(seen, reset(run.feature_id, say), retryable=True)
 

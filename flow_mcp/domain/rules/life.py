@@ -57,8 +57,12 @@ def goal_kept(question: Question) -> Objection | None:
     document, ask = question.document, question.ask
     if not isinstance(ask, PlanSave) or document.revision == 0 or ask.goal == document.goal:
         return None
-    seen = f"The open draft is for another goal: {document.goal[:200]!r}."
-    say = "Save the draft under its own goal, or close it as abandoned and save the new goal."
+    kind = "plan" if document.approvals else "draft"
+    seen = f"The open {kind} {document.plan_id} is for another goal: {document.goal[:200]!r}."
+    say = (
+        "Save the draft under its own goal; or close this one first (abandoned before an approval, deferred after it); "
+        "or, where another worktree drives it, save the new goal with a plan_id of its own."
+    )
     return Objection(seen, call("plan_save", {"goal": document.goal}, ("plan",), say), retryable=False)
 
 

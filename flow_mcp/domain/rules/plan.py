@@ -1,17 +1,17 @@
 """What a plan must be before it is saved."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pydantic import BaseModel
 
 from flow_mcp.domain.commands import PlanApprove, PlanSave
 from flow_mcp.domain.decision import Objection
-from flow_mcp.domain.graph import cycle
+from flow_mcp.domain.graph import Needs, circles
 from flow_mcp.domain.plan import Command, Feature, Gate, Plan
 from flow_mcp.domain.rule import Question, plan_of, rule
 from flow_mcp.domain.rules.persons import counts_as_person
-from flow_mcp.domain.rules.steps import ask_person, defer, save_again
+from flow_mcp.domain.rules.steps import ask_person, save_again, together
 from flow_mcp.domain.shell import selectors, swallowing_faults
 
 REPORTS = ".flow/reports/"
@@ -29,13 +29,21 @@ def _id_faults(plan: Plan) -> Iterator[str]:
         if not _ID.fullmatch(name):
             yield f"{name!r} is no id: letters, digits, '.', '_' and '-', at most 64, and it begins with no mark."
     for names, what in ((known, "feature"), (requirements, "requirement")):
-        doubled = next((name for name in names if names.count(name) > 1), None)
-        if doubled is not None:
-            yield f"Two {what}s are called {doubled!r}."
+        yield from (f"Two {what}s are called {name!r}." for name in names if names.count(name) > 1)
     for feature in plan.features:
-        unknown = next((name for name in feature.depends_on if name not in known), None)
-        if unknown is not None:
-            yield f"Feature {feature.id!r} depends on {unknown!r}, which is no feature of this plan."
+        for name in feature.depends_on:
+            if name not in known:
+                yield f"Feature {feature.id!r} depends on {name!r}, which is no feature of this plan."
+
+
+def _circle(needs: Needs) -> str:
+    """Name a circle from its first feature back to it; where several go through one another, each step of them."""
+    if any(len(inner) > 1 for inner in needs.values()):
+        steps = ", ".join(f"{name} -> {need}" for name, inner in needs.items() for need in inner)
+        return f"Features depend on each other in circles: {steps}."
+    path = [next(iter(needs))]
+    path.extend(needs[path[-1]][0] for _ in needs)
+    return f"Features depend on each other in a circle: {' -> '.join(path)}."
 
 
 @rule(
@@ -48,11 +56,17 @@ def acyclic(question: Question) -> Objection | None:
     if not isinstance(question.ask, PlanSave):
         return None
     plan = question.ask.plan
-    fault = next(_id_faults(plan), None)
-    loop = () if fault is not None else cycle(plan)
-    if loop:
-        fault = f"Features depend on each other in a circle: {' -> '.join(loop)}."
-    return None if fault is None else Objection(fault, save_again("Mend the ids or dependencies."), retryable=False)
+    faults = (*_id_faults(plan), *(_circle(needs) for needs in circles(plan)))
+    return _faulty((fault, "Mend the ids or dependencies.") for fault in faults)
+
+
+def _faulty(faults: Iterable[tuple[str, str]]) -> Objection | None:
+    """Object to every fault of a plan at once, each with what helps."""
+    every = tuple(faults)
+    if not every:
+        return None
+    seen, say = (together(one[part] for one in every) for part in (0, 1))
+    return Objection(seen, save_again(say), retryable=False)
 
 
 def _gate_questions(gate: Gate | None) -> Iterator[str]:
@@ -85,9 +99,9 @@ def _proof_questions(plan: Plan, feature: Feature) -> Iterator[str]:
         listed = plan.command(proof.run or "")
         if listed is None or listed.run not in runs:
             yield f"{where}.run: it must be one of this feature's checks or the gate, byte for byte."
-        elif proof.kind == "case" and (not proof.case or listed.report is None):
+        if proof.kind == "case" and (not proof.case or (listed is not None and listed.report is None)):
             yield f"{where}.case: it names a case of a command that declares a report."
-        elif proof.kind == "command" and proof.case is not None:
+        if proof.kind == "command" and proof.case is not None:
             yield f"{where}.case: kind command shows the whole command; kind case shows a case."
 
 
@@ -143,15 +157,14 @@ def questions_answered(question: Question) -> Objection | None:
     plan = plan_of(question)
     if plan is None or not isinstance(question.ask, PlanSave | PlanApprove):
         return None
-    fault = next(open_questions(plan), None)
+    asked = [(one, "Answer {} in the plan, then save it again.") for one in open_questions(plan)]
     if isinstance(question.ask, PlanSave):
-        placed = next(placeholders(question.ask.goal, plan), None)
-        if placed is not None:
-            seen = f"{placed}: it begins with {PLACEHOLDER}, the placeholder of `flow-mcp plan --suggest`."
-            return Objection(seen, save_again(f"Write {placed}, then save it again."), retryable=False)
-    if fault is not None:
-        say = f"Answer {fault.partition(': ')[0]} in the plan, then save it again."
-        return Objection(fault, save_again(say), retryable=False)
+        told = f"it begins with {PLACEHOLDER}, the placeholder of `flow-mcp plan --suggest`."
+        write = "Write {}, then save it again."
+        asked = [(f"{place}: {told}", write) for place in placeholders(question.ask.goal, plan)] + asked
+    if asked:
+        every = "Answer all of these in the plan, then save it again."
+        return _faulty((seen, say.format(seen.partition(": ")[0]) if len(asked) == 1 else every) for seen, say in asked)
     gate = plan.gate
     reasons = gate is not None and (gate.no_report_because or gate.narrowed_because)
     if isinstance(question.ask, PlanApprove) and reasons and not counts_as_person(question.facts):
@@ -194,8 +207,7 @@ def commands_whole(question: Question) -> Objection | None:
     """Object to a command whose failure could be hidden by its own line (row plan.commands-whole)."""
     if not isinstance(question.ask, PlanSave):
         return None
-    fault = next(_command_faults(question.ask.plan), None)
-    return None if fault is None else Objection(fault[0], save_again(fault[1]), retryable=False)
+    return _faulty(_command_faults(question.ask.plan))
 
 
 @rule(
@@ -211,24 +223,6 @@ def gate_whole(question: Question) -> Objection | None:
     found = selectors(gate.run)
     if not found or gate.narrowed_because:
         return None
-    seen = f"The gate {gate.run!r} selects tests: {found[0].what} ({found[0].text})."
+    named = together(f"{one.what} ({one.text})." for one in found)
     say = "Let the gate run the whole suite; a narrower command can be a feature's check."
-    return Objection(seen, save_again(say), retryable=False)
-
-
-@rule(
-    "plan.artifacts-narrow",
-    claim="Artifacts and inputs do not hide source.",
-    limits="A glob that matches a tracked or protected file or overlaps a target is refused; so is an ignored target.",
-)
-def artifacts_narrow(question: Question) -> Objection | None:
-    """Object to what would leave source out of the digest (row plan.artifacts-narrow)."""
-    source = question.facts.source
-    if source is None or not source.hidden or not isinstance(question.ask, PlanSave | PlanApprove):
-        return None
-    hidden = source.hidden[0]
-    seen = f"{hidden.glob!r} would hide {hidden.path!r}: {hidden.why}."
-    remedy = save_again("Name only generated, untracked files there.")
-    if question.document.approvals:
-        remedy = defer("Take it out of git's index or of the glob's reach and ask again, or end this goal.")
-    return Objection(seen, remedy, retryable=True)
+    return Objection(f"The gate {gate.run!r} selects tests: {named}", save_again(say), retryable=False)

@@ -1,5 +1,6 @@
 """What final reviews ask of verifiers, proofs and other platforms."""
 
+import shlex
 from collections.abc import Iterator
 
 from flow_mcp.domain.cases import case_outcome, case_passes, lines_of
@@ -70,9 +71,11 @@ def _observe_there(question: Question, entry: ExternalEvidence) -> Step:
         say = "Observe it here, on current source."
         say += doubts(question.document, question.facts.platform, entry.command.run)
         return call("validate", dict(arguments), (), say)
+    observing = f"flow-mcp observe {shlex.quote(entry.requirement)}"
     say = (
-        f"On a {entry.platform} machine, in a clone at this source: `flow-mcp call validate` with scope external and "
-        f"requirement {entry.requirement!r}; commit the plan document there and merge it."
+        f"On a {entry.platform} machine, in a clone at this source: `{observing}`; "
+        "commit the plan document there and merge it here. Where there is no such machine, a person takes the goal as "
+        f"it is (`flow-mcp accept --because …`), or {DEFER} that asks for what can be seen."
     )
     return person(say + doubts(question.document, entry.platform, entry.command.run))
 
@@ -118,8 +121,9 @@ def _allowed(question: Question, path: str) -> bool:
 @rule(
     "review.protected-kept",
     claim="No final review accepts changed verifiers.",
-    limits="A frozen file changed or gone, or new test configuration in force for frozen tests, unless a literal path "
-    "in an approved target names it or a person waived it with these bytes.",
+    limits="A frozen file whose bytes changed or that is gone, or new test configuration in force for frozen tests, "
+    "unless a literal path in an approved target names it or a person waived it with these bytes. Whether a file can "
+    "be executed is no part of its bytes: a change of that alone moves the source and is shown to the reviewer.",
 )
 def protected_kept(question: Question) -> Objection | None:
     """Object to a final review over changed verifiers (row review.protected-kept)."""
@@ -206,8 +210,8 @@ def _show(question: Question, plan: Plan, feature: Feature, run: str) -> Step:
     if isinstance(question.ask, Close) and active_run(question.document) is None:
         return reset(plan.features[-1].id, "Show the proof again in a new run.")
     last = _tried(question, feature)
-    if last is not None and _settled(last) and not _untouched(question, feature):
-        return person(_elsewise(last, feature))
+    if last is not None and _settled(last):
+        return person(_elsewise(question, last, feature))
     say = _show_words(question, feature, last)
     return call("validate", {"scope": "proof", "command": run, "feature_id": feature.id}, (), say)
 
@@ -223,9 +227,15 @@ def _show_words(question: Question, feature: Feature, last: Observation | None) 
     return unseen_end(last) or f"Observe it again. Where it can show nothing, {waiver}"
 
 
-def _elsewise(last: Observation, feature: Feature) -> str:
+def _elsewise(question: Question, last: Observation, feature: Feature) -> str:
     """Say what helps where the same proof on the same source would show the same."""
     waiver = f"a person waives it: `flow-mcp waive proof {feature.id}`."
+    if _untouched(question, feature):
+        return (
+            f"Do the work on {feature.id}, then observe the proof: nothing has changed yet, and running it again on "
+            f"this source shows the same. Where the work was there before, {waiver} Or {DEFER}, with "
+            f'{{"kind": "none", "because": "…"}} as the proof of {feature.id}.'
+        )
     if last.proof is not None and last.proof.outcome in {"usage", "missing-tool"}:
         return (
             "Running it again on this source shows the same. If it names a file that is no test file, or the command "
@@ -233,7 +243,7 @@ def _elsewise(last: Observation, feature: Feature) -> str:
         )
     return (
         "Running it again on this source shows the same. Change the source or its tests so that they fail without the "
-        f"change, or {waiver}"
+        f"change, or {waiver} Or {DEFER}, with another proof for {feature.id}, or none and why."
     )
 
 

@@ -1,5 +1,7 @@
 """What must be shown before a review begins. Asked again, as for a final review, when a goal is closed."""
 
+import shlex
+
 from flow_mcp.domain.cases import kept_cases, lost_cases, unseen
 from flow_mcp.domain.commands import Close, ReviewStart
 from flow_mcp.domain.decision import Objection, Step, call, person
@@ -19,9 +21,10 @@ from flow_mcp.domain.history import (
 )
 from flow_mcp.domain.model import Observation
 from flow_mcp.domain.plan import Feature, Plan, Platform
+from flow_mcp.domain.report_words import disagreement
 from flow_mcp.domain.rule import Question, held, rule
 from flow_mcp.domain.rules.steps import reset, validate
-from flow_mcp.domain.spoken import doubts, not_started, unseen_end
+from flow_mcp.domain.spoken import DEFER, doubts, not_started, unseen_end
 
 KIND_DERIVED = held(
     "review.kind-derived",
@@ -30,6 +33,9 @@ KIND_DERIVED = held(
     limits="At the assignment's revision; a wrong stored kind is refused on load.",
 )
 
+
+LOOKS_MAX = 2
+"""After so many observations of one source another one is not asked for: a case that they all miss is not there."""
 
 _MEND = "Mend it, then observe it again."
 
@@ -76,6 +82,8 @@ def again(question: Question, command: str) -> str | None:
     if seen is None:
         return None
     moved = "The source changed since: observe it again."
+    if seen.scope == "baseline":
+        moved = "Observe it on current source."
     return unseen_end(seen) or (moved if seen.source != question.facts.digest else None)
 
 
@@ -97,6 +105,8 @@ def standing(question: Question, command: str) -> str:
     seen = latest(question.document, command, facts.platform)
     if seen is None or plan is None:
         return f"{command!r} was not observed."
+    if seen.scope == "baseline" and seen.source != facts.digest:
+        return f"{command!r} was last observed on the approved source, as the baseline."
     if not passes(plan, seen):
         return f"{command!r} did not pass: {why_not(seen)}."
     return f"{command!r} passed on another source than the current one."
@@ -108,13 +118,8 @@ def why_not(seen: Observation) -> str:
         return seen.ineligible
     if not_started(seen):
         return f"it could not start (exit code {seen.exit_code})"
-    if seen.exit_code != 0:
-        return f"exit code {seen.exit_code}"
-    if seen.report is not None and seen.report.reason is not None:
-        return f"its report {seen.report.path} is {seen.report.reason}"
-    if seen.report is not None and seen.report.failed:
-        return f"its report shows {seen.report.failed} failed"
-    return "no case was executed"
+    told = "no case was executed" if seen.exit_code == 0 else f"exit code {seen.exit_code}"
+    return disagreement(seen) or told
 
 
 @rule("review.one-per-run", claim="A run has exactly one review assignment.", limits="")
@@ -241,10 +246,18 @@ def final_checks(question: Question) -> Objection | None:
     return Objection(seen, observe(question, gate, "Observe the gate, scope broad."), retryable=False)
 
 
-def _bring_back(question: Question, command: str, platform: Platform) -> Step:
-    waived = "if one must go, a person waives it: `flow-mcp waive case`."
+def _bring_back(question: Question, command: str, platform: Platform, case: str) -> Step:
+    """Ask for lost cases back; where a second look at the same source had not got them either, ask a person."""
+    waived = f"if one must go, a person waives it: `flow-mcp waive case {shlex.quote(case)}`."
     if platform == question.facts.platform:
-        return observe(question, command, f"Bring them back and observe again; {waived}")
+        here = command, platform, question.facts.digest
+        seen = [one for one in counted(question.document) if (one.command, one.platform, one.source) == here]
+        if sum(one.scope != "baseline" and one.report is not None for one in seen) < LOOKS_MAX:
+            return observe(question, command, f"Bring them back and observe again; {waived}")
+        return person(
+            f"Observing again on this source shows the same. Bring them back, or, {waived} Or {DEFER} that gives them "
+            "up in dropped_cases."
+        )
     return person(f"Bring them back and observe {command!r} again on a {platform} machine; {waived}")
 
 
@@ -267,7 +280,7 @@ def cases_kept(question: Question) -> Objection | None:
     for (command, platform), cases in lost_cases(document, kept, facts.lines, facts.digest).items():
         where = f"{command!r} on {platform}"
         seen = f"{len(cases)} case(s) passed before and do not pass in {where} now: {'; '.join(cases[:5])}."
-        return Objection(seen, _bring_back(question, command, platform), retryable=True)
+        return Objection(seen, _bring_back(question, command, platform, cases[0]), retryable=True)
     dark = unseen(document, kept, facts.platform, facts.digest)
     if is_final(question) and dark:
         seen = f"{dark[0]!r} passed cases before and has no report on current source."

@@ -1,13 +1,32 @@
-"""The remedies that several rules share."""
+"""The remedies that several rules share, and how several faults are told."""
+
+from collections.abc import Iterable
 
 from flow_mcp.domain.decision import Step, call, person
 from flow_mcp.domain.history import active_run
 from flow_mcp.domain.model import Document
 
+TOLD_CHARACTERS_MAX = 5_000
+"""So much is told of the faults of one kind; an answer holds the refusal twice, and has room for it."""
+
 
 def save_again(say: str) -> Step:
     """Ask the manager to save the plan with the fault mended."""
     return call("plan_save", {}, ("goal", "plan"), say)
+
+
+def together(faults: Iterable[str]) -> str:
+    """Tell every fault at once, each one once, so that whoever mends what is told is not refused for the same again.
+
+    What does not fit into an answer is counted.
+    """
+    every = list(dict.fromkeys(faults))
+    told: list[str] = []
+    for fault in every:
+        if told and sum(map(len, told)) + len(fault) > TOLD_CHARACTERS_MAX:
+            return f"{' '.join(told)} And {len(every) - len(told)} more."
+        told.append(fault)
+    return " ".join(told)
 
 
 def validate(scope: str, command: str, say: str) -> Step:

@@ -12,6 +12,7 @@ from flow_mcp.domain.rules.baseline import no_cases_because
 from flow_mcp.domain.rules.persons import counts_as_person, decides
 from flow_mcp.domain.rules.proof import changed_verifiers, frozen_files
 from flow_mcp.domain.rules.steps import reset, submit
+from flow_mcp.domain.spoken import moved_since
 
 NAMES_MAX = 8
 
@@ -162,7 +163,7 @@ def source_unmoved(question: Question) -> Objection | None:
         return None
     if run.review.source == question.facts.digest:
         return None
-    seen = "The source moved since the assignment was made."
+    seen = moved_since("since the assignment was made", question.facts)
     return Objection(
         seen, reset(run.feature_id, "The manager resets the run and shows its checks again."), retryable=True
     )

@@ -33,6 +33,15 @@ ATOMIC_LOCKED = held(
     claim="A write is atomic under one cross-process lock.",
     limits="A kill at any system call leaves the old or the new document and a free lock.",
 )
+SETBACK_TOLD = held(
+    "write.setback-told",
+    means="mechanism",
+    claim="A document that was put back says so.",
+    limits="Recorded, not refused, since branches, stashes and merges do it honestly: the next mutation writes down "
+    "from which revision to which; status, what a reviewer or a person who is asked is shown, and the closure tell it. "
+    "Put back is an open document that lacks what this worktree wrote of it last; a newer one from elsewhere that goes "
+    "on from there is not. What is remembered of that lies in .flow and goes with it.",
+)
 CHAIN_INTACT = held(
     "write.chain-intact",
     means="mechanism",

@@ -47,8 +47,8 @@ def counted(number: int, noun: str) -> str:
 def gate_words(one: Suggestion) -> str:
     """Write a gate so that it can be copied into a plan."""
     where = f" in {one.folder}/" if one.folder else ""
-    report = f" with report {one.report}" if one.report is not None else " with no_report_because"
-    return f"`{one.run}`{report} ({one.kind}{where})"
+    report = "without a report" if one.report is None else f"with report {one.report}"
+    return f"`{one.run}` {report} ({one.kind}{where})"
 
 
 def of_suggestions(found: Survey) -> Told:
@@ -58,7 +58,7 @@ def of_suggestions(found: Survey) -> Told:
         return Told("gate", seen, "Name the command that runs the tests as the gate, or plan the first test.")
     first = found.suggestions[0]
     if first.report is None:
-        return Told("gate", f"Found {gate_words(first)}.", first.no_report_because or "")
+        return Told("gate", f"Found {gate_words(first)}.", f"{first.no_report_because} `no_report_because` says so.")
     return Told("gate", f"Found {gate_words(first)}.", "")
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from flow_mcp.domain.commands import Close
+from flow_mcp.domain.markdown import page
 from flow_mcp.domain.model import Actor
 from flow_mcp.domain.plan import DroppedCase, Gate
 from flow_mcp.domain.policy import Policy
@@ -65,6 +66,56 @@ def test_a_caller_does_not_freeze_changed_verifiers() -> None:
     world.policy = Policy(approve="caller", caller_scope="trusted")
     assert "differs from HEAD" in world.refusal(lambda: world.approve(MANAGER)).seen
     world.approve(PERSON)
+
+
+def test_what_nobody_was_shown_is_written_down_with_the_approval_and_told_by_the_closure() -> None:
+    world = drafted()
+    world.policy = Policy(approve="caller", caller_scope="trusted")
+    world.targets_dirty = tuple(f"src/{number:02}.py" for number in range(30))
+    world.verifiers = ("tests/test_loose.py",)
+    answer = world.approve(MANAGER).answer
+    (given,) = world.document.approvals
+    assert (given.targets_dirty, given.unfrozen) == (world.targets_dirty[:20], world.verifiers)
+    assert answer["targets_dirty"] == list(world.targets_dirty[:20])
+    shown = page(world.document, {})
+    assert "- Targets that differed from HEAD then: `src/00.py`, `src/01.py`" in shown
+    assert "- Verifiers that are not frozen: `tests/test_loose.py`" in shown
+    world.close("deferred", MANAGER)
+    assert world.document.closure is not None
+    caller, targets = world.document.closure.notes
+    assert caller == "No person approved this plan: caller-declared."
+    assert targets.startswith("Targets differed from HEAD when the caller approved: src/00.py, src/01.py, src/02.py, ")
+    assert targets.endswith("src/04.py and 15 more.")
+
+
+def test_a_second_approval_keeps_what_the_first_one_wrote_down() -> None:
+    world = drafted()
+    world.targets_dirty, world.verifiers = ("a.py",), ("tests/test_loose.py",)
+    assert "targets_dirty" not in world.approve().answer
+    world.policy, world.targets_dirty, world.verifiers = Policy(sandbox="off"), ("b.py",), ()
+    world.approve()
+    assert [given.targets_dirty for given in world.document.approvals] == [("a.py",)] * 2
+    assert [given.unfrozen for given in world.document.approvals] == [("tests/test_loose.py",)] * 2
+    world.policy, world.copy_present = Policy(sandbox="off"), False
+    world.approve()
+    assert world.document.approvals[-1].targets_dirty == ("b.py",)
+
+
+def test_a_caller_is_told_to_commit_or_revert_what_differs_and_to_ask_again() -> None:
+    world = drafted()
+    world.policy = CALLER
+    world.dirty = tuple(f"tests/test_{letter}.py" for letter in "abcdefg")
+    refused = world.refusal(lambda: world.approve(MANAGER))
+    assert refused.seen == (
+        "Protected files differ from HEAD: tests/test_a.py, tests/test_b.py, tests/test_c.py, tests/test_d.py, "
+        "tests/test_e.py and 2 more."
+    )
+    assert refused.remedy.say.startswith("Commit them, or revert them, then ask again (plan_approve).")
+    assert (refused.remedy.who, refused.retryable) == ("person", True)
+    world.dirty = world.dirty[:1]
+    refused = world.refusal(lambda: world.approve(MANAGER))
+    assert refused.seen == "The protected file 'tests/test_a.py' differs from HEAD."
+    assert refused.remedy.say.startswith("Commit it, or revert it, then ask again (plan_approve).")
 
 
 DROPPING = ONE.model_copy(update={"dropped_cases": (DroppedCase(case="keeps", because="It tests nothing."),)})

@@ -13,6 +13,7 @@ from flow_mcp.domain.plan import (
     Requirement,
 )
 from flow_mcp.domain.rules.plan import open_questions
+from flow_mcp.domain.rules.steps import together
 from tests.histories import GATE, ONE, approved, check_of, drafted, external, feature, owes, plan_of
 from tests.simulator import PERSON, World
 
@@ -47,6 +48,64 @@ def test_requirements_have_ids_of_their_own() -> None:
         "plan.acyclic",
         "Two requirements are called 'r'.",
     )
+
+
+ASKED_AT_ONCE: list[tuple[Plan, str, tuple[str, ...]]] = [
+    (
+        plan_of(feature("-a", "x"), feature("b", "c", "y"), feature("c", "b"), feature("d", "d"), feature("b")),
+        "plan.acyclic",
+        ("'-a' is no id", "called 'b'", "on 'x'", "on 'y'", "circle: d -> d"),
+    ),
+    (
+        plan_of(feature("a", "b", "c"), feature("b", "a"), feature("c", "a"), feature("d", "e"), feature("e", "d")),
+        "plan.acyclic",
+        ("in circles: a -> b, a -> c, b -> a, c -> a.", "in a circle: d -> e -> d."),
+    ),
+    (
+        plan_of(
+            *(feature(name).model_copy(update={"proof": None}) for name in "ab"),
+            gate=Gate(run="REPLACE"),
+            external_evidence=None,
+            decisions=("REPLACE",),
+        ),
+        "plan.questions-answered",
+        ("gate.run: it begins", "decisions[0]: it", "gate.report", "features[a].proof", "features[b]", "external_ev"),
+    ),
+    (
+        plan_of(feature("a").model_copy(update={"proof": Proof(kind="case")})),
+        "plan.questions-answered",
+        ("features[a].proof.run", "features[a].proof.case"),
+    ),
+    (
+        plan_of(
+            feature("a", proof="none").model_copy(
+                update={"checks": (Command(run="x; y", report="r"), Command(run="p || q"))}
+            )
+        ),
+        "plan.commands-whole",
+        ("'x; y'", "The report 'r'", "'p || q'"),
+    ),
+    (
+        plan_of(feature("a"), gate=Gate(run="pytest -q -k quick --lf", report=".flow/reports/gate.xml")),
+        "plan.gate-whole",
+        ("-k", "--lf"),
+    ),
+    (
+        plan_of(
+            feature("a").model_copy(update={"targets": ("/x", "./y"), "title": "t" * 40_000}),
+            gate=Gate(run="g", timeout_s=0),
+        ),
+        "plan.bounded",
+        ("'/x'", "write it as 'y'", "A text that begins 'ttt", "timeout_s of 'g'"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("plan", "rule", "told"), ASKED_AT_ONCE)
+def test_a_refused_plan_hears_everything_of_one_kind_at_once(plan: Plan, rule: str, told: tuple[str, ...]) -> None:
+    spoken, seen = refused(plan)
+    assert spoken == rule
+    assert [part for part in told if part not in seen] == []
 
 
 def proving(**proof: object) -> Plan:
@@ -148,7 +207,7 @@ def test_a_gate_that_says_why_it_selects_is_taken() -> None:
     World().save(ONE.model_copy(update={"gate": narrow.model_copy(update={"narrowed_because": "The rest is slow."})}))
 
 
-HIDDEN = (HiddenPath("dist/**", "dist/a.py", "it is tracked"),)
+HIDDEN = (HiddenPath("dist/**", "dist/a.py", "it is tracked", present=True),)
 
 
 def test_what_hides_source_is_named_and_on_a_frozen_plan_the_way_out_is_no_save() -> None:
@@ -229,3 +288,11 @@ def test_what_an_inherited_plan_says_is_not_the_new_ones_to_answer() -> None:
     owes(world, findings=(Finding(id="x.R1-01", severity="advisory", summary="REPLACE: it said."),))
     world.save(ONE)
     world.approve()
+
+
+def test_what_does_not_fit_into_an_answer_is_counted() -> None:
+    lines = [f"{number:04} {'x' * 100}." for number in range(60)]
+    told = together([*lines, lines[0], "last."])
+    assert told.startswith(" ".join(lines[:40]))
+    assert told.endswith(" And 14 more.")
+    assert together(["x" * 9_000, "y"]) == f"{'x' * 9_000} And 1 more."

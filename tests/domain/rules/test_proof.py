@@ -85,7 +85,7 @@ def test_a_proof_on_the_approved_source_itself_shows_nothing() -> None:
     world.prove("a", SHOWN)
     refused = world.refusal(world.review)
     assert "the very source that it must differ from" in refused.seen
-    assert refused.remedy.say.startswith("Do the work on a, then observe the proof.")
+    assert refused.remedy.say.startswith("Do the work on a, then observe the proof")
 
 
 @pytest.mark.parametrize("result", [SHOWN, Result(code=2, outcome="uncollected", control="ended")])
@@ -220,7 +220,10 @@ def test_external_evidence_is_of_current_source() -> None:
 
 def test_external_evidence_is_asked_for_where_it_can_be_had() -> None:
     world = there()
-    assert world.refusal(world.review).remedy.who == "person"
+    remedy = world.refusal(world.review).remedy
+    assert (remedy.who, "On a darwin machine" in remedy.say) == ("person", True)
+    for way in ("`flow-mcp observe r`", "`flow-mcp accept --because …`", '{"kind": "deferred"'):
+        assert way in remedy.say
     world.platform = "darwin"
     world.show()
     world.check("baseline")

@@ -3,6 +3,7 @@
 import pytest
 
 from flow_mcp.domain.plan import Requirement
+from flow_mcp.domain.report_words import REASONS
 from tests.fabricated import CANCELLED, CRASHED, RED, Result
 from tests.histories import (
     BARE,
@@ -37,8 +38,12 @@ def stands(world: World) -> tuple[str, str]:
     [
         (RED, "exit code 1"),
         (Result(ineligible="output-incomplete", complete=False), "output-incomplete"),
-        (Result(reason="stale"), "its report .flow/reports/a.xml is stale"),
-        (Result(failed=2), "its report shows 2 failed"),
+        (
+            Result(reason="stale"),
+            f"its report .flow/reports/a.xml is stale: {REASONS['stale']}",
+        ),
+        (Result(failed=2), "its report shows 2 failed, though the exit code is 0"),
+        (Result(code=3), "exit code 3, though its report shows no failure"),
         (Result(passing=()), "no case was executed"),
     ],
 )
@@ -55,12 +60,44 @@ def test_a_check_on_another_source_does_not_count() -> None:
     assert stands(world) == ("review.checks-passed", f"{A!r} passed on another source than the current one.")
 
 
+@pytest.mark.parametrize("order", ["baseline alone", "broad before", "broad after"])
+def test_a_baseline_is_no_broad_observation_whenever_it_is_taken(order: str) -> None:
+    world = running(plan=QUIET)
+    world.source = "s0"
+    if order == "broad before":
+        world.check("broad", result=CANCELLED)
+    world.check("baseline")
+    world.check("focused", A)
+    if order == "broad after":
+        world.check("broad", result=CANCELLED)
+        world.check("baseline")
+    assert stands(world) == ("review.final-checks", "The gate was not observed with scope broad on current source.")
+
+
+def test_a_baseline_after_the_gate_is_its_last_word_and_says_so() -> None:
+    world = running(plan=BARE)
+    world.edit()
+    world.check("broad")
+    world.check("baseline")
+    refused = world.refusal(world.review)
+    assert (refused.rule, refused.seen) == (
+        "review.checks-passed",
+        f"{GATE.run!r} was last observed on the approved source, as the baseline.",
+    )
+    assert refused.remedy.say == "Observe it on current source."
+    world.check("broad")
+    world.review()
+    world.verdict()
+    world.check("baseline")
+    assert world.refusal(world.close).rule == "review.final-checks"
+
+
 def test_a_feature_without_checks_is_spoken_for_by_the_gate() -> None:
     world = running(plan=BARE)
     world.check("baseline")
     refused = world.refusal(world.review)
     assert refused.rule == "review.checks-passed"
-    assert refused.seen == f"{GATE.run!r} passed on another source than the current one."
+    assert refused.seen == f"{GATE.run!r} was last observed on the approved source, as the baseline."
     assert refused.remedy.arguments == {"scope": "broad", "command": GATE.run}
 
 
@@ -198,6 +235,28 @@ def test_at_a_feature_review_a_lost_case_counts_as_far_as_it_is_known() -> None:
     assert world.clone().review() is not None
     world.check("broad", result=Result(passing=("unit :: works",)))
     assert stands(world)[0] == "review.cases-kept"
+
+
+def test_a_lost_case_is_not_looked_for_on_one_source_again_and_again() -> None:
+    gone = Result(passing=("unit :: works",))
+    world = running(plan=QUIET_PAIR)
+    world.check("baseline")
+    world.check("focused", A)
+    world.check("broad", result=gone)
+    first = world.refusal(world.review).remedy
+    assert (first.tool, first.arguments["scope"]) == ("validate", "broad")
+    world.check("broad", result=gone)
+    second = world.refusal(world.review).remedy
+    assert second.who == "person"
+    for way in ("Bring them back", "`flow-mcp waive case 'unit :: keeps'`", '"deferred"', "dropped_cases"):
+        assert way in second.say
+    moved = world.clone()
+    moved.edit()
+    moved.check("focused", A)
+    moved.check("broad", result=gone)
+    assert moved.refusal(moved.review).remedy.tool == "validate"
+    world.waive("case", "unit :: keeps")
+    world.review()
 
 
 def test_at_the_final_review_every_kept_case_is_seen() -> None:

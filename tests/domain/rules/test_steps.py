@@ -58,8 +58,21 @@ def test_a_proof_tried_where_nothing_changed_asks_for_the_work_first_and_names_t
     world = begun(GATED)
     world.prove("a", Result(code=0, outcome="passed"))
     step = next_of(world)
-    assert (step.who, step.tool) == ("manager", "validate")
-    assert step.say.startswith("Do the work on a, then observe the proof.")
+    assert step.who == "person", "another proof run on this source shows the same: it is not asked for again"
+    ways = ("Do the work on a, then observe the proof", "`flow-mcp waive proof a`", '"deferred"', '"kind": "none"')
+    at = [step.say.index(way) for way in ways]
+    assert at == sorted(at)
+    assert at[0] == 0
+    world.edit()
+    world.check("broad")
+    assert next_of(world).arguments["scope"] == "proof"
+
+
+def test_a_proof_run_that_showed_nothing_where_nothing_changed_is_tried_again() -> None:
+    world = begun(GATED)
+    world.prove("a", CANCELLED)
+    step = next_of(world)
+    assert (step.tool, step.arguments["scope"]) == ("validate", "proof")
     assert step.say.endswith("Where nothing has to change, a person waives it: `flow-mcp waive proof a`.")
 
 
@@ -91,7 +104,7 @@ def test_a_waiver_is_offered_once_the_proof_showed_nothing_on_the_changed_source
     step = proving(Result(code=0, outcome="passed"))
     assert step.who == "person"
     assert step.say.startswith("Running it again on this source shows the same.")
-    assert step.say.endswith("or a person waives it: `flow-mcp waive proof a`.")
+    assert "or a person waives it: `flow-mcp waive proof a`. Or call close with" in step.say
 
 
 @pytest.mark.parametrize(

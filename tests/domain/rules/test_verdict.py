@@ -1,6 +1,7 @@
 import pytest
 
 from flow_mcp.domain.commands import NewFinding, ReviewStart
+from flow_mcp.domain.markdown import page
 from flow_mcp.domain.model import Actor, Review, ReviewResult
 from flow_mcp.domain.policy import Policy
 from tests.histories import CHAIN, PAIR, all_passed, failed, passed, reviewed, running
@@ -28,22 +29,26 @@ def result_of(world: World) -> ReviewResult:
 
 
 @pytest.mark.parametrize(
-    ("actor", "by", "name", "attested"),
+    ("actor", "by", "name", "attested", "told"),
     [
-        (REVIEWER, "connection", "reviewer", False),
-        (Actor(role="reviewer", agent="mine"), "connection", "mine", False),
-        (ATTESTED, "agent", "flow-reviewer", True),
-        (Actor(role="manager", host="h", agent="flow:flow-reviewer"), "agent", "flow:flow-reviewer", True),
-        (PERSON, "person", "person", True),
-        (TERMINAL, "person", "person", False),
+        (REVIEWER, "connection", "reviewer", False, "unattested"),
+        (Actor(role="reviewer", agent="mine"), "connection", "mine", False, "unattested"),
+        (ATTESTED, "agent", "flow-reviewer", True, "attested"),
+        (Actor(role="manager", host="h", agent="flow:flow-reviewer"), "agent", "flow:flow-reviewer", True, "attested"),
+        (PERSON, "person", "person", True, "person (dialog)"),
+        (TERMINAL, "person", "person", False, "person (terminal-unverified)"),
     ],
 )
-def test_who_judged_is_stored_and_how_that_is_known(actor: Actor, by: str, name: str, *, attested: bool) -> None:
+def test_who_judged_is_stored_and_how_that_is_known(
+    actor: Actor, by: str, name: str, told: str, *, attested: bool
+) -> None:
     world = reviewed()
     answer = world.verdict(actor=actor).answer
     reviewer = result_of(world).reviewer
     assert (reviewer.by, reviewer.name, reviewer.attested) == (by, name, attested)
-    assert answer["reviewer"] == ("attested" if attested else "unattested")
+    assert answer["reviewer"] == told
+    known = told if by == "person" else f"{name} ({told})"
+    assert f" by {known}. " in page(world.document, {})
 
 
 LOOK_ALIKES = ["Flow-Reviewer", "flow-reviewer ", "", "flow_reviewer", "flow:flow-reviewer2", "general"]
@@ -163,6 +168,16 @@ def test_a_no_is_recorded_for_the_source_that_it_saw_and_a_yes_is_not_given_for_
     world.edit()
     refused = world.refusal(world.verdict)
     assert (refused.rule, refused.remedy.tool) == ("review.source-unmoved", "run_reset")
+    assert refused.seen == "The source moved since the assignment was made: a.py."
+    world.since_judged = tuple("abcdefg")
+    assert world.refusal(world.verdict).seen.endswith("was made: a, b, c, d, e and 2 more.")
+    world.since_judged = None
+    assert world.refusal(world.verdict).seen == (
+        "The source moved since the assignment was made. What it was then is not kept on this machine, so no path can "
+        "be named."
+    )
+    world.since_judged = ()
+    assert world.refusal(world.verdict).seen == "The source moved since the assignment was made."
     world.verdict("failed", (BLOCKING,))
     assert (result_of(world).source, review_of(world).source) == ("s2", "s1")
 

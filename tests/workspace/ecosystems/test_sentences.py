@@ -37,7 +37,9 @@ def test_the_likeliest_gate_is_told_with_its_report_or_why_there_is_none() -> No
     )
     other = reportless("go", "", "go test ./...", "It writes none.", "x")
     told = of_suggestions(replace(NOTHING, suggestions=(other, one)))
-    assert told.sentence == "Found `go test ./...` with no_report_because (go). It writes none."
+    assert told.sentence == (
+        "Found `go test ./...` without a report (go). It writes none. `no_report_because` says so."
+    )
     assert of_suggestions(NOTHING).remedy.startswith("Name the command")
 
 
