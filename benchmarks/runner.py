@@ -1,4 +1,4 @@
-"""Measure what the runner adds to a bare spawn, and what 2 GiB of output cost it. Run it alone on a quiet machine.
+"""Measure what the runner adds to a bare spawn, and what large output costs it. Run it alone on a quiet machine.
 
 ``python benchmarks/runner.py [rounds]`` prints medians; the kinds take turns, so that all see the same machine.
 """
@@ -18,9 +18,12 @@ from pathlib import Path
 from flow_mcp.runner.execute import Outcome, execute
 from flow_mcp.runner.order import ALLOWED_BY_DEFAULT, Order, environment, new_token
 from flow_mcp.runner.reaping import become_subreaper
+from flow_mcp.runner.redaction import Redactor
 
 ROUNDS = 200
 LARGE_BYTES = 2 << 30
+TEXT_BYTES = 10 << 20
+GRANTED = {f"API_TOKEN_{number}": f"value-{number}/{number * 7919:08x}" for number in range(10)}
 
 
 def order(folder: Path, run: str) -> Order:
@@ -93,6 +96,20 @@ def large_output(folder: Path) -> None:
     say(f"{seen.output_bytes >> 20} MiB of output: {seen.duration_s:.2f} s, {growth_mib:.1f} MiB more memory")
 
 
+def kept_text(folder: Path) -> None:
+    """Print how long ordinary text takes that is all looked through for secrets and kept, and the same not kept."""
+    run = f"yes 'tests/test_a.py::test_that_it_works PASSED [ 10%]' | head -c {TEXT_BYTES}"
+    base = order(folder, run)
+    kinds = {
+        "not kept": replace(base, output_bytes_max=0),
+        "looked through for tokens": replace(base, output_bytes_max=TEXT_BYTES),
+        "and for 10 granted values": replace(base, output_bytes_max=TEXT_BYTES, redactor=Redactor(GRANTED)),
+    }
+    for name, given in kinds.items():
+        seen = done(replace(given, output_path=folder / name))
+        say(f"{seen.output_bytes >> 20} MiB of text, {name}: {seen.duration_s:.2f} s")
+
+
 def say(line: str) -> None:
     """Print a figure at once."""
     sys.stdout.write(line + "\n")
@@ -105,6 +122,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         overhead(Path(name), rounds)
         large_output(Path(name))
+        kept_text(Path(name))
 
 
 if __name__ == "__main__":

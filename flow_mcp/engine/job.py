@@ -8,6 +8,7 @@ from pathlib import Path
 from flow_mcp.domain.model import Document, Observation, PendingCheck
 from flow_mcp.domain.plan import Command, Plan
 from flow_mcp.engine.gather import Workspace
+from flow_mcp.runner.redaction import Redactor
 from flow_mcp.workspace.records import Records
 
 
@@ -21,6 +22,7 @@ class Job:
         document: the plan's document when the check began.
         pending: the check.
         environment: all of the command's environment.
+        redactor: what is hidden in everything that is kept of the check.
         output: the file that keeps the output.
         token: the word that the command's descendants bear.
         alone: whether this process is the check's own, so that the command may be bound to its life.
@@ -32,6 +34,7 @@ class Job:
     document: Document
     pending: PendingCheck
     environment: Mapping[str, str]
+    redactor: Redactor
     output: Path
     token: str
     alone: bool

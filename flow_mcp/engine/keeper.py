@@ -9,7 +9,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from flow_mcp.engine.gather import Workspace
 from flow_mcp.engine.job import Job, Seen
 from flow_mcp.engine.observing import observe, without_report
 from flow_mcp.engine.tail import keep_tail
+from flow_mcp.runner.redaction import Redactor
 from flow_mcp.settings import Settings
 from flow_mcp.store.lock import Busy
 from flow_mcp.workspace.disposal import own_mark
@@ -52,6 +53,7 @@ class Spec:
         plans: its plans folder.
         policy: the policy in force.
         environment: all of the command's environment.
+        secrets: the variables in it whose values are hidden in what is kept.
         without: rules that are out.
         plan_id: the plan.
         check_id: its pending check.
@@ -63,6 +65,7 @@ class Spec:
     plans: str
     policy: Mapping[str, str]
     environment: Mapping[str, str]
+    secrets: Sequence[str]
     without: tuple[str, ...]
     plan_id: str
     check_id: str
@@ -113,6 +116,7 @@ class Keeper:
             document=document,
             pending=pending,
             environment=spec.environment,
+            redactor=Redactor({name: spec.environment[name] for name in spec.secrets}),
             output=Path(spec.output),
             token=spec.token,
             alone=self.alone,

@@ -98,6 +98,7 @@ def _run(job: Job, site: Site) -> _Ran:
         token=job.token,
         outside=(root,),
         ends_with_runner=job.alone,
+        redactor=job.redactor,
     )
     outcome = execute(order, job.cancel, lambda _pid: None)
     started_ns = outcome.started_ns if made_ns is None else made_ns
@@ -233,11 +234,8 @@ def _ended_as(job: Job, source: Manifest) -> Control:
 
 def _seen(job: Job, ran: _Ran) -> Seen:
     outcome, reading = ran.outcome, ran.reading
-    passing = (
-        ()
-        if reading is None or (ran.path_dependent and job.pending.scope in _APART)
-        else tuple(sorted(c for c, said in reading.cases.items() if said == "passed"))
-    )
+    is_elsewhere = ran.path_dependent and job.pending.scope in _APART
+    passing = () if reading is None or is_elsewhere else _passing(job, reading)
     observation = Observation(
         id="",
         scope=job.pending.scope,
@@ -266,6 +264,13 @@ def _seen(job: Job, ran: _Ran) -> Seen:
     return Seen(observation, passing, outcome.tail)
 
 
+def _passing(job: Job, reading: ReportReading) -> tuple[str, ...]:
+    """Name the cases that passed, without secrets: the document holds these names. What shares a name must all pass."""
+    names = job.redactor.names([*reading.cases])
+    others = {name for name, said in zip(names, reading.cases.values(), strict=True) if said != "passed"}
+    return tuple(sorted({*names} - others))
+
+
 def _why_ineligible(scope: Scope, ran: _Ran) -> Ineligible | None:
     outcome = ran.outcome
     if ran.path_dependent and scope in _APART:
@@ -281,6 +286,7 @@ def _report(job: Job, reading: ReportReading | None) -> Report | None:
     return Report(
         path=job.command.report,
         reason=reading.reason or None,
+        detail=reading.detail or None,
         passed=reading.passed,
         failed=reading.failed,
         skipped=reading.skipped,
@@ -312,18 +318,18 @@ def _not_run(job: Job, why: str) -> Seen:
         started_revision=0,
         revision=0,
     )
-    return Seen(observation, (), why)
+    return Seen(observation, (), job.redactor.text(why))
 
 
 def _plain(job: Job, why: str) -> str:
-    """Put a reason on one line, without the workspace's own path: a document holds no absolute one."""
+    """Put a reason on one line, without secrets and the workspace's own path: a document holds no absolute one."""
     for root in (str(job.space.root), os.path.realpath(job.space.root)):
         for spelt in (root, repr(root)[1:-1]):
             why = why.replace(f"{spelt}{os.sep}", "").replace(spelt, ".")
     for place in (*workplaces(job.space.root), Path(tempfile.gettempdir()), _home()):
         for spelt in (str(place), repr(str(place))[1:-1]):
             why = why.replace(spelt, "~") if len(spelt) > 1 else why
-    shown = "".join(char if char.isprintable() else " " for char in why)
+    shown = "".join(char if char.isprintable() else " " for char in job.redactor.text(why))
     return " ".join(shown.split())[:REASON_CHARACTERS_MAX]
 
 

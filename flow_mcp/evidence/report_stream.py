@@ -1,12 +1,14 @@
 """Read JUnit XML as a stream of expat events: bounded in time and memory, no text kept.
 
 The rules follow what real runners write. A case counts where it stands directly in a suite or in the root.
-Only its direct children decide: a failure that is marked as expected is a skip; then failure or error; then
-skipped, or a status that says so; else it passed. A failure outside every case, a counter that claims one
-which no case shows, and a case without a name make the whole report untrusted: something happened that the
-cases do not tell.
+Only its direct children decide: a failure that is marked as expected is a skip; then failure or error, also of
+a try that was repeated and failed; then skipped, or a status that says so; else it passed. A failure outside
+every case, a counter that claims one which no case shows, and a case without a name make the whole report
+untrusted: something happened that the cases do not tell. So does an element that is one of these in another
+spelling, by its namespace or its letters: the whole is no report that is understood.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -32,9 +34,13 @@ _DOUBTS: tuple[Doubt, ...] = get_args(Doubt)
 
 _SUITES = frozenset({"testsuites", "testsuite"})
 _FAILURES = frozenset({"failure", "error"})
-# Surefire and its like: a try that failed before the case passed, or once more after it failed.
-_RETRIES = frozenset({"flakyFailure", "flakyError", "rerunFailure", "rerunError"})
-_NOT_RUN = frozenset({"notrun", "disabled", "suppressed", "skipped"})
+# Surefire and its like: a try that failed once more after the case failed, or before it passed.
+_FAILED_AGAIN = frozenset({"rerunFailure", "rerunError"})
+_RETRIES = frozenset({"flakyFailure", "flakyError"})
+_SKIPS = frozenset({"skipped", "ignored", "disabled"})
+_NOT_RUN = _SKIPS | {"notrun", "suppressed", "pending"}
+_KNOWN = _SUITES | _FAILURES | _FAILED_AGAIN | _RETRIES | _SKIPS | {"testcase"}
+_KNOWN_ANYHOW = frozenset(tag.lower() for tag in _KNOWN)
 # Catch2 and node write a case that may fail as skipped beside the failure itself.
 _MAY_FAIL_TYPE, _MAY_FAIL_MESSAGE = "todo", "TEST_CASE tagged with !"
 
@@ -189,6 +195,9 @@ class _Listener:
         self._elements += 1
         self._expect_bounded(attributes)
         is_in_suite = self._case is None and self._depth == len(self._suites) + 1
+        is_in_case = self._case is not None and self._depth == len(self._suites) + 2
+        if (is_in_suite or is_in_case) and tag not in _KNOWN and _bare(tag) in _KNOWN_ANYHOW:
+            refuse("not-junit", "an element of a report in another spelling")
         if tag in _SUITES or tag == "testcase":
             self._expect_place(tag, is_in_suite=is_in_suite)
             self._open(tag, attributes)
@@ -197,7 +206,7 @@ class _Listener:
         elif is_in_suite and tag in _FAILURES:
             self._doubts.add("suite-error")
             self._suites[-1].shows_failure = True
-        elif self._case is not None and self._depth == len(self._suites) + 2:
+        elif self._case is not None and is_in_case:
             self._mark(self._case, tag, attributes)
 
     def end(self, _tag: str) -> None:
@@ -270,11 +279,11 @@ class _Listener:
         return found
 
     def _mark(self, case: _Case, tag: str, attributes: dict[str, str]) -> None:
-        if tag in _FAILURES:
+        if tag in _FAILURES or tag in _FAILED_AGAIN:
             case.failed = True
-        if tag in _FAILURES or tag in _RETRIES:
+        if tag in _FAILURES or tag in _FAILED_AGAIN or tag in _RETRIES:
             self._suites[-1].shows_failure = True
-        if tag == "skipped":
+        if tag in _SKIPS:
             case.skipped = True
             message = attributes.get("message", "")
             may_fail = attributes.get("type") == _MAY_FAIL_TYPE or message.startswith(_MAY_FAIL_MESSAGE)
@@ -302,6 +311,12 @@ class _Listener:
             self._cases[key] = worst(self._cases.get(key, outcome), outcome)
 
 
+def _bare(tag: str) -> str:
+    return tag.rpartition(":")[2].lower()
+
+
 def _is_positive(counter: str | None) -> bool:
-    # Not int(): Python refuses thousands of digits, and "3.0" claims something too.
-    return counter is not None and any(digit in counter for digit in "123456789")
+    # Not int(): Python refuses thousands of digits, and "3.0", "1e0" or "-1" claim something too, in any script.
+    number = (counter or "").strip().lower()
+    is_hexadecimal = number.startswith("0x") and bool(number[2:].strip("0"))
+    return is_hexadecimal or any(unicodedata.digit(char, 0) for char in number)

@@ -12,28 +12,6 @@ from flow_mcp.evidence.report_stream import parse
 
 CHUNK_BYTES = 256 * 1024
 
-REASONS: Mapping[Reason, str] = {
-    "missing": "The command wrote no report.",
-    "stale": "The report is older than the start of the command.",
-    "link": "The report, or a folder on the way to it, is a link.",
-    "hard-link": "The report's file has a second name elsewhere.",
-    "not-regular": "What stands at the report's path is no plain file.",
-    "not-accessible": "The report cannot be opened or read.",
-    "not-supported": "Reports cannot be read safely on this platform.",
-    "empty": "The report is empty: the test runner did not end as it should.",
-    "too-large": "The report is larger than 64 MiB.",
-    "not-xml": "The report is not well-formed XML.",
-    "doctype": "The report declares a document type, which no test runner writes.",
-    "encoding": "The report is in an encoding that is not read.",
-    "not-junit": "The report is XML, but no JUnit report.",
-    "misplaced-case": "The report holds a suite or case inside something that is no suite.",
-    "over-limits": "The report is larger in some way than any honest one.",
-    "counters-disagree": "The report counts failures or tests that none of its cases shows.",
-    "suite-error": "The report holds a failure outside every case: something went wrong around the tests.",
-    "nameless": "The report holds a case without a name: the run was cut off or is not told apart.",
-}
-"""Each reason in plain words."""
-
 
 @dataclass(frozen=True)
 class ReportReading:

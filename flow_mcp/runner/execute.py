@@ -42,10 +42,10 @@ class Outcome:
         ended: how the command ended.
         exit_code: its exit code; None unless it exited by itself.
         signal: the signal that ended it; None unless it was signalled.
-        complete: whether the kept file holds all of the output.
+        complete: whether the kept file holds all of the output, but for the secrets hidden in it.
         output_bytes: size of all output, kept or not.
         output_digest: ``sha256:`` and the digest of all output, kept or not.
-        tail: the end of the output as text that is safe to show.
+        tail: the end of the output as text that is safe to show, with its secrets hidden.
         started_ns: the file system's time just before the start, in nanoseconds: what is older was there before.
         duration_s: wall-clock seconds from the start to the end of the command.
         cpu_s: processor seconds, user and system, of the command and of the children it waited for. In a child
@@ -91,7 +91,7 @@ def execute(order: Order, cancel: threading.Event, started: Callable[[int], None
     table = Table(_PROC)
     before = children_now(table) if is_subreaper() and table.lists_children(os.getpid()) else None
     with ExitStack() as stack:
-        kept = new_output(order.output_path, order.output_bytes_max, order.tail_bytes_max)
+        kept = new_output(order.output_path, order.output_bytes_max, order.tail_bytes_max, order.redactor)
         output, started_ns = stack.enter_context(kept)
         selector = stack.enter_context(selectors.DefaultSelector())
         reader, writer = os.pipe()
@@ -145,13 +145,14 @@ class _Execution:
     def outcome(self, ended: Ended, started_ns: int) -> Outcome:
         """Say what was seen, once it is closed."""
         end = self._leader.reap()
+        self._output.finish()
         exited = ended == "exited" and end.code >= 0
         signalled = ended == "exited" and end.code < 0
         return Outcome(
             ended="signalled" if signalled else ended,
             exit_code=end.code if exited else None,
             signal=-end.code if signalled else None,
-            complete=self._is_whole and self._output.stored_bytes == self._output.total_bytes,
+            complete=self._is_whole and self._output.is_stored_whole,
             output_bytes=self._output.total_bytes,
             output_digest=self._output.digest,
             tail=self._output.tail(),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from flow_mcp.runner.redaction import TOKENS_ALONE, Redactor
+
 # Follows a command into all its descendants, so that one which left the tree can still be found. It passes through
 # from an outer check, whose sweep must find what this one starts.
 MARKER = "FLOW_CHECK"
@@ -65,6 +67,7 @@ class Order:
         ends_with_runner: whether the kernel kills the command's own process when the thread that started it ends
             (Linux only), and signals that the runner ignores reach it. It is for the main thread of a process that
             has no other: with others, the fork that this needs is unsafe.
+        redactor: what is hidden in its output: tokens by their shape, and the values that the user granted.
     """
 
     run: str | tuple[str, ...]
@@ -78,6 +81,7 @@ class Order:
     token: str
     outside: tuple[Path, ...]
     ends_with_runner: bool
+    redactor: Redactor = TOKENS_ALONE
 
     def __post_init__(self) -> None:
         """Hold what no caller may get wrong."""

@@ -26,6 +26,7 @@ SPEC = Spec(
     plans="plans",
     policy=Policy().model_dump(),
     environment={"PATH": "/usr/bin"},
+    secrets=(),
     without=("attest.source",),
     plan_id="p",
     check_id="check-1",

@@ -14,6 +14,7 @@ from flow_mcp.engine.job import Job
 from flow_mcp.engine.observing import observe
 from flow_mcp.engine.tail import kept_tail
 from flow_mcp.runner.order import ALLOWED_BY_DEFAULT, environment, new_token
+from flow_mcp.runner.redaction import TOKENS_ALONE
 from flow_mcp.workspace.copies import LEFT_MAX
 from flow_mcp.workspace.disposal import disposed
 from flow_mcp.workspace.source import take_manifest
@@ -253,6 +254,7 @@ def job_of(place: Place, tmp_path: Path, **changes: object) -> Job:
         document=document,
         pending=pending,
         environment=environment(os.environ, ALLOWED_BY_DEFAULT),
+        redactor=TOKENS_ALONE,
         output=tmp_path / "output.log",
         token=new_token(),
         alone=False,

@@ -46,6 +46,12 @@ def _suite(inner: str, attributes: str = "") -> str:
         ('<testcase name="a" status="run" result="suppressed"/>', "skipped"),
         ('<testcase name="a" status="notrun"><failure/></testcase>', "failed"),
         ('<testcase name="a" status="failed"/>', "passed"),
+        ('<testcase name="a" status="ignored"/>', "skipped"),
+        ('<testcase name="a" result="pending"/>', "skipped"),
+        ('<testcase name="a"><ignored/></testcase>', "skipped"),
+        ('<testcase name="a"><disabled/></testcase>', "skipped"),
+        ('<testcase name="a"><rerunFailure/></testcase>', "failed"),
+        ('<testcase name="a"><flakyError/><rerunError/></testcase>', "failed"),
         ('<testcase name="a"><flakyFailure/></testcase>', "passed"),
         ('<testcase name="a"><failure/><rerunFailure/></testcase>', "failed"),
         ('<testcase name="a"><properties><failure/><skipped/></properties></testcase>', "passed"),
@@ -101,6 +107,7 @@ def test_the_own_folder_is_cut_out_of_names() -> None:
 
 _OK = '<testcase name="ok"/>'
 _BAD = '<testcase name="bad"><failure/></testcase>'
+_ODD_NUMBERS = ("0xA", "1e0", "-1", "+2", " 1 ", "\u0661", "\uff11")
 
 
 @pytest.mark.parametrize(
@@ -111,6 +118,9 @@ _BAD = '<testcase name="bad"><failure/></testcase>'
         (_suite(_OK, ' errors="00010"'), "counters-disagree"),
         (_suite(_OK, ' errors="' + "9" * 5000 + '"'), "counters-disagree"),
         (_suite(_OK, ' failures="none"'), None),
+        (_suite(_OK, ' failures="0.0" errors=""'), None),
+        (_suite(_OK, ' failures="0x0" errors="-0"'), None),
+        *((_suite(_OK, f' failures="{odd}"'), "counters-disagree") for odd in _ODD_NUMBERS),
         (_suite(_BAD, ' failures="7"'), None),
         (_suite(_OK + '<testsuite name="i">' + _BAD + "</testsuite>", ' failures="1"'), None),
         (f'<testsuites errors="1"><testsuite>{_OK}</testsuite></testsuites>', "counters-disagree"),
@@ -140,6 +150,8 @@ def test_a_nameless_case_counts_only_when_it_failed() -> None:
 
 # What is no report.
 
+_SPELT = "an element of a report in another spelling"
+
 
 @pytest.mark.parametrize(
     ("report", "reason", "detail"),
@@ -154,6 +166,11 @@ def test_a_nameless_case_counts_only_when_it_failed() -> None:
         (_suite("<testcase name='a'><testcase name='b'/></testcase>"), "misplaced-case", ""),
         (_suite("<testcase name='a'><testsuite/></testcase>"), "misplaced-case", ""),
         (_suite("<properties><testsuites/></properties>"), "misplaced-case", ""),
+        ('<j:testsuite xmlns:j="urn:j"><j:testcase name="a"/></j:testsuite>', "not-junit", _SPELT),
+        (_suite(_OK + '<j:testcase xmlns:j="urn:j" name="b"><failure/></j:testcase>'), "not-junit", _SPELT),
+        (_suite('<testcase name="a"><j:failure xmlns:j="urn:j"/></testcase>'), "not-junit", _SPELT),
+        (_suite('<testcase name="a"><Failure/></testcase>'), "not-junit", _SPELT),
+        (_suite(_OK + "<ERROR/>"), "not-junit", _SPELT),
     ],
 )
 def test_anything_else_is_refused_with_its_place(report: str, reason: str, detail: str) -> None:
@@ -246,3 +263,20 @@ def test_text_may_be_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_chunks_are_an_empty_report() -> None:
     with pytest.raises(UnreadableReport):
         parse([], ())
+
+
+def test_another_spelling_in_output_or_properties_is_nobodys_failure() -> None:
+    inner = "<system-out><Failure/><j:error xmlns:j='urn:j'/></system-out><properties><Skipped/></properties>"
+    assert _totals(_suite(f'<testcase name="a">{inner}</testcase>')) == (1, 0, 0)
+
+
+def test_markup_in_text_comments_and_instructions_is_no_element() -> None:
+    hidden = '<![CDATA[<testcase name="b"/>]]><!-- <testcase name="c"/> --><?d <testcase name="e"/>?>'
+    assert _totals(_suite(hidden + _OK)) == (1, 0, 0)
+
+
+def test_names_that_differ_in_case_blanks_or_composition_are_different_cases() -> None:
+    names = ("a", "A", "a&#32;", "\u00e9", "e\u0301")
+    cases = "".join(f'<testcase name="{name}"/>' for name in names[:-1])
+    parsed = _parse(_suite(f'{cases}<testcase name="{names[-1]}"><failure/></testcase>'))
+    assert (parsed.passed, parsed.failed, len(parsed.cases)) == (4, 1, 5)
