@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from flow_mcp.domain.plan import Plan, Proof
 from flow_mcp.engine.core import Asked, Done, Engine
 from flow_mcp.engine.gather import Workspace
 from flow_mcp.engine.keeper import read_ticket
+from flow_mcp.engine.warm import WARM
 from flow_mcp.settings import load_settings
 from flow_mcp.store import chain
 from flow_mcp.store.documents import rendered
@@ -182,13 +184,19 @@ def test_what_an_ignored_file_behind_a_source_link_says_is_not_seen(place: Place
     assert place.state().facts.digest == before
 
 
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give a home whose cache folder holds the copies of the checks that start from now on."""
+    (tmp_path / "home" / ".cache").mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / ".cache"))
+    WARM.close()  # a warm process has the environment that it was started with
+    yield tmp_path / "home"
+    WARM.close()
+
+
 @pytest.mark.promise("open.planted-above")
-def test_what_is_planted_above_flows_cache_folder_steers_a_test_runner(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home, run = tmp_path / "home", f"{sys.executable} -m pytest -q -p no:cacheprovider test_words.py"
-    (home / ".cache").mkdir(parents=True)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(home / ".cache"))
+def test_what_is_planted_above_flows_cache_folder_steers_a_test_runner(place: Place, home: Path) -> None:
+    run = f"{sys.executable} -m pytest -q -p no:cacheprovider test_words.py"
     place.write("test_words.py", "def test_words():\n    raise AssertionError\n")
     place.approved(lone(run))
     place.done(c.RunStart())
