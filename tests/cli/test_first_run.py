@@ -112,7 +112,13 @@ def own(project: Project) -> dict[str, str]:
     """Give an environment whose home a plain user may look into, and in which nothing else is written either."""
     home = str(project.root.parent)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    return {**kept, "HOME": f"{home}/home", "XDG_CONFIG_HOME": f"{home}/home"}
+    # Python takes a bytecode file that was cut short by a limit for a whole one, in every later run.
+    return {**kept, "HOME": f"{home}/home", "XDG_CONFIG_HOME": f"{home}/home", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def test_what_runs_under_a_limit_writes_no_bytecode(drafted: Project) -> None:
+    asked = [sys.executable, "-c", "import sys; print(sys.dont_write_bytecode)"]
+    assert subprocess.run(asked, env=own(drafted), check=True, capture_output=True, text=True).stdout == "True\n"
 
 
 def is_told(one: Told) -> bool:
