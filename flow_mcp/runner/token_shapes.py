@@ -47,7 +47,9 @@ PRIVATE_KEY: Final = Shape(
     "private-key",
     "-----BEGIN",
     r"[ A-Z0-9_]{0,60}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:(?:[^-]|-(?!----)){0,16000}+-----END[ A-Z0-9_]{0,60}KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]{64,16000})",
+    # No possessive quantifier: before Python 3.11.5 they go wrong around what can be matched in several ways.
+    r"(?:[^-]{0,16000}(?:-(?!----)[^-]{0,16000}){0,400}-----END[ A-Z0-9_]{0,60}KEY(?: BLOCK)?-----"
+    r"|[A-Za-z0-9+/=\s\\]{64,16000})",
 )
 """A key whose end is missing, as when the output was cut, counts by its letters alone."""
 

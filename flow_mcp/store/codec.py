@@ -29,7 +29,7 @@ _ENCODE = f"Save the file as plain UTF-8, or restore it with `git checkout -- <f
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+'
 _SHAPE = re.compile(rf"{_STRING}|[\[{{]|[\]}}]", re.DOTALL)
 _NO_SHAPE = re.compile(rf'(?:{_STRING}|[^"\[\]{{}}]++)++', re.DOTALL)
-_NUMBER = re.compile(rf"{_STRING}|-?Infinity|NaN|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+", re.DOTALL)
+_NUMBER = re.compile(rf"{_STRING}|-?Infinity|NaN|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?", re.DOTALL)
 _COLON = re.compile(r"[ \t\r\n]*+:")
 _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")

@@ -181,3 +181,9 @@ def test_the_readme_names_only_make_targets_and_files_that_exist() -> None:
         assert name in targets, f"README names make {name}"
     for name in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / name).exists(), f"README links to {name}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "flow_mcp").rglob("*.py")), ids=lambda path: path.name)
+def test_no_pattern_has_an_optional_or_counted_group_that_gives_nothing_back(path: Path) -> None:
+    """Before Python 3.11.5 such a group takes what it only began to match."""
+    assert re.search(r"\)(?:\?|\{[0-9,]+\})\+", path.read_text(encoding="utf-8")) is None
