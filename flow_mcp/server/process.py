@@ -96,7 +96,8 @@ class Ending:
     def arm(self) -> None:
         """Start the grace: the process ends when it is over, whatever else happens."""
         if _once(self._unarmed):
-            self._told.send(_ARMED)
+            with contextlib.suppress(BlockingIOError):  # so many signals came that the grace has long begun
+                self._told.send(_ARMED)
 
     def begin(self) -> None:
         """Start the grace and cancel the calls."""

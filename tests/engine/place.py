@@ -311,6 +311,16 @@ def make(root: Path) -> Path:
     return root
 
 
+def at_work(root: Path) -> "Place":
+    """Make a place whose only run has its work done, and nothing observed."""
+    root.mkdir()
+    place = Place(make(root))
+    place.approved()
+    place.done(c.RunStart())
+    place.work()
+    return place
+
+
 def last(document: Document) -> Observation:
     """Give the newest observation."""
     return observations(document)[-1]

@@ -19,7 +19,7 @@ from flow_mcp.engine.shelf import Shelf
 from flow_mcp.workspace.differences import Bounds
 from flow_mcp.workspace.folders import remove_tree
 from flow_mcp.workspace.source import Manifest
-from tests.engine.place import MANAGER, Place, feature, make, plan
+from tests.engine.place import MANAGER, Place, at_work, feature, make, plan
 
 PLENTY = Bounds(1 << 30, 1 << 30, READ_ALL_BYTES_MAX, with_moves=True, measure=len)
 
@@ -27,13 +27,7 @@ PLENTY = Bounds(1 << 30, 1 << 30, READ_ALL_BYTES_MAX, with_moves=True, measure=l
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """A run with its work done, and nothing observed."""
-    root = tmp_path / "repo"
-    root.mkdir()
-    place = Place(make(root))
-    place.approved()
-    place.done(c.RunStart())
-    place.work()
-    return place
+    return at_work(tmp_path / "repo")
 
 
 def with_run(state: State, /, **changed: object) -> tuple[State, Run]:

@@ -130,10 +130,8 @@ def test_a_check_whose_private_folder_went_is_lost_and_its_late_end_is_dropped(p
     assert place.ended(*ids).ended == "runner-lost"
 
 
-def test_a_check_that_ends_between_two_looks_is_not_lost(
-    place: Place, hold: Hold, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ids = holding(place, hold)
+def ends_meanwhile(place: Place, hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the check end just when the slot is looked at."""
     real = place.engine.slot.is_taken
 
     def taken() -> bool:
@@ -142,8 +140,15 @@ def test_a_check_that_ends_between_two_looks_is_not_lost(
         return False
 
     place.checks = Checks(place.engine)
+    monkeypatch.setattr(place.engine.slot, "is_taken", taken)
+
+
+def test_a_check_that_ends_between_two_looks_is_not_lost(
+    place: Place, hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = holding(place, hold)
     with monkeypatch.context() as between:
-        between.setattr(place.engine.slot, "is_taken", taken)
+        ends_meanwhile(place, hold, between)
         found = place.engine.pending(ids[0])
     assert not isinstance(found, Refused)
     assert (found[0].pending, found[1]) == (None, False)
@@ -154,15 +159,7 @@ def test_whoever_waits_while_a_check_ends_between_two_looks_gets_its_observation
     place: Place, hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = holding(place, hold)
-    real = place.engine.slot.is_taken
-
-    def taken() -> bool:
-        hold.release()
-        until(lambda: not real())
-        return False
-
-    place.checks = Checks(place.engine)
-    monkeypatch.setattr(place.engine.slot, "is_taken", taken)
+    ends_meanwhile(place, hold, monkeypatch)
     assert place.ended(*ids).exit_code == 0
 
 

@@ -5,10 +5,9 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from flow_mcp.runner import lost as lost_module
 from flow_mcp.runner.lost import end_lost
 from flow_mcp.runner.order import MARKER
+from tests.runner.trials import alive_in, end_all_in, wait_for
 
 StartKeeper = Callable[..., "subprocess.Popen[str]"]
 
@@ -36,37 +36,11 @@ until test -e hidden; do sleep 0.01; done
 _READY = "touch ready; wait; sleep 600"
 
 
-def _alive_in(folder: Path) -> set[int]:
-    """Look for the processes of a trial, independently of the runner: by the folder in which they run."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdecimal() and (entry / "cwd").readlink() == folder:
-                found.add(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
-def _end_all_in(folder: Path) -> None:
-    while found := _alive_in(folder):
-        for pid in found:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def _wait_for(is_so: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < until_s
-        time.sleep(0.005)
-
-
 def _kill_the_keeper(start_keeper: StartKeeper, folder: Path, script: str, token: str) -> int:
     """Kill a keeper in the middle of a command; give the number of the command's own process."""
     folder.mkdir()
     keeper = start_keeper(script + _READY, folder, token=token)
-    _wait_for((folder / "ready").exists)
+    wait_for((folder / "ready").exists)
     keeper.kill()
     return int(keeper.communicate()[0].split()[0])
 
@@ -76,8 +50,8 @@ def _left_after_end_lost(start_keeper: StartKeeper, folder: Path, script: str) -
     _kill_the_keeper(start_keeper, folder, script, token)
     assert end_lost(token) > 0
     assert end_lost(token) == 0
-    left = _alive_in(folder)
-    _end_all_in(folder)
+    left = alive_in(folder)
+    end_all_in(folder)
     return left
 
 
@@ -118,8 +92,8 @@ def test_only_an_orphan_without_its_marker_survives_any_of_200_killed_keepers(
 def test_the_kernel_ends_the_commands_own_process_with_its_keeper(start_keeper: StartKeeper, tmp_path: Path) -> None:
     folder = tmp_path / "workspace"
     leader = _kill_the_keeper(start_keeper, folder, "", secrets.token_hex(16))
-    _wait_for(lambda: leader not in _alive_in(folder))
-    _end_all_in(folder)
+    wait_for(lambda: leader not in alive_in(folder))
+    end_all_in(folder)
 
 
 _BEARER = """

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -23,6 +22,7 @@ from flow_mcp.runner.execute import Outcome, execute
 from flow_mcp.runner.order import Order
 from flow_mcp.runner.reaping import Brood
 from flow_mcp.runner.table import Table
+from tests.runner.trials import alive_in, end_all_in, wait_for
 
 Run = Callable[..., Outcome]
 MakeOrder = Callable[..., Order]
@@ -43,44 +43,18 @@ touch settled
 """
 
 
-def _alive_in(folder: Path) -> set[int]:
-    """Look for the processes of a trial, independently of the runner: by the folder in which they run."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdecimal() and (entry / "cwd").readlink() == folder:
-                found.add(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
-def _end_all_in(folder: Path) -> None:
-    while found := _alive_in(folder):
-        for pid in found:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def _wait_for(is_so: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < until_s
-        time.sleep(0.005)
-
-
 def _survivors(start_keeper: StartKeeper, folder: Path, ending: str) -> set[int]:
     folder.mkdir()
     last = "exit 0" if ending == "normal" else "sleep 600 & wait"
     keeper = start_keeper(_HIDING + last, folder, timeout_s=0.7 if ending == "time-out" else 60)
     if ending == "cancel":
-        _wait_for((folder / "settled").exists)
+        wait_for((folder / "settled").exists)
         keeper.send_signal(signal.SIGUSR1)
     said = keeper.communicate()[0].splitlines()
     outcome = json.loads(said[1])
     assert outcome["ended"] == _ENDINGS[ending]
     assert outcome["children"] == []
-    return _alive_in(folder)
+    return alive_in(folder)
 
 
 def _trials(start_keeper: StartKeeper, tmp_path: Path, ending: str, count: int) -> list[set[int]]:
@@ -108,8 +82,8 @@ def test_without_a_subreaper_the_same_daemon_does_survive(start_keeper: StartKee
     folder.mkdir()
     keeper = start_keeper(_HIDING, folder, reaps=False, tick_s=60)
     keeper.communicate()
-    found = _alive_in(folder)
-    _end_all_in(folder)
+    found = alive_in(folder)
+    end_all_in(folder)
     assert found
 
 
@@ -132,7 +106,7 @@ def test_output_that_a_hidden_daemon_keeps_open_does_not_hang_the_runner(
     keeper = start_keeper("( env -i setsid sleep 600 & ); echo said", folder)
     outcome = json.loads(keeper.communicate()[0].splitlines()[1])
     assert (outcome["exit_code"], outcome["complete"], outcome["tail"]) == (0, False, "said\n")
-    assert _alive_in(folder) == set()
+    assert alive_in(folder) == set()
 
 
 _WITH_CHILDREN = """
@@ -216,8 +190,8 @@ def test_no_ending_leaves_a_descriptor_or_a_zombie(tmp_path: Path, kind: str) ->
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("nothing left\n", "")
     if kind == "subreaper":
-        assert _alive_in(tmp_path) == set()
-    _end_all_in(tmp_path)
+        assert alive_in(tmp_path) == set()
+    end_all_in(tmp_path)
 
 
 def test_a_command_in_a_thread_is_not_bound_to_it(make_order: MakeOrder) -> None:
@@ -306,7 +280,7 @@ def test_what_forks_and_exits_for_ever_is_ended_too(start_keeper: StartKeeper, t
     keeper = start_keeper(f"{relay}; until test -e ready; do sleep 0.01; done", folder)
     outcome = json.loads(keeper.communicate()[0].splitlines()[1])
     assert (outcome["exit_code"], outcome["children"]) == (0, [])
-    assert _alive_in(folder) == set()
+    assert alive_in(folder) == set()
 
 
 def test_other_systems_have_no_subreaper(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.rig import FORMS, Rig, running
+from tests.server.stories import Rig as Desk
 from tests.server.typescript import Drive, installed
 
 
@@ -61,3 +62,19 @@ def shared_modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 def typescript() -> Drive:
     """A driver of the TypeScript clients; the first test that asks for it installs them."""
     return installed()
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Desk:
+    """A workspace with the real desk on it; its policy is the default one."""
+    root = tmp_path / "repo"
+    root.mkdir()
+    return Desk(root)
+
+
+@pytest.fixture
+def headless(tmp_path: Path) -> Desk:
+    """One where the caller may approve."""
+    root = tmp_path / "repo"
+    root.mkdir()
+    return Desk(root, approve="caller")

@@ -11,21 +11,7 @@ from mcp import Client
 
 from flow_mcp.domain.commands import RunStart
 from tests.engine.place import CHECK, GATE, Hold, lone
-from tests.server.test_flow_desk import GOAL, PLAN, Body, Rig, begun, call, run, yes
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    root = tmp_path / "repo"
-    root.mkdir()
-    return Rig(root)
-
-
-@pytest.fixture
-def headless(tmp_path: Path) -> Rig:
-    root = tmp_path / "repo"
-    root.mkdir()
-    return Rig(root, approve="caller")
+from tests.server.stories import GOAL, PLAN, Body, Rig, begun, call, run, yes
 
 
 def test_a_focused_check_of_several_is_asked_for_by_name_and_no_proof_is_said_to_be_none(rig: Rig) -> None:

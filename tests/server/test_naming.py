@@ -1,7 +1,5 @@
 """Several plans are open after a merge: status lists them, and every call that an answer suggests names its plan."""
 
-from pathlib import Path
-
 import pytest
 from mcp import Client
 
@@ -10,14 +8,7 @@ from flow_mcp.server.desk import Reply
 from flow_mcp.server.naming import with_plan
 from flow_mcp.server.texts import resource
 from tests.engine.place import CHECK, plan
-from tests.server.test_flow_desk import GOAL, PLAN, Body, Rig, call, run, yes
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    root = tmp_path / "repo"
-    root.mkdir()
-    return Rig(root)
+from tests.server.stories import GOAL, PLAN, Body, Rig, call, run, yes
 
 
 def merged(rig: Rig, *names: str) -> None:

@@ -17,7 +17,7 @@ from flow_mcp.server.packet import ANSWER_CHARACTERS_MAX, cost, file_page, with_
 from flow_mcp.server.reply import REPLY_CHARACTERS_MAX, result
 from flow_mcp.server.views import _brief, status_body
 from flow_mcp.workspace.folders import remove_tree
-from tests.engine.place import Place, feature, make, plan
+from tests.engine.place import Place, at_work, feature, make, plan
 
 Body = dict[str, Any]
 Kind = Literal["feature", "final"]
@@ -26,13 +26,7 @@ Kind = Literal["feature", "final"]
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """A run with its work done, and nothing observed."""
-    root = tmp_path / "repo"
-    root.mkdir()
-    place = Place(make(root))
-    place.approved()
-    place.done(c.RunStart())
-    place.work()
-    return place
+    return at_work(tmp_path / "repo")
 
 
 def judged(place: Place, kind: Kind = "feature") -> State:

@@ -2,22 +2,14 @@
 
 import shutil
 import stat
-from pathlib import Path
 
 import pytest
 from mcp import Client
 
 from tests.engine.place import CHECK
-from tests.server.test_flow_desk import GOAL, PLAN, Body, Rig, begun, call, run, shown, yes
+from tests.server.stories import GOAL, PLAN, Body, Rig, begun, call, run, shown, yes
 
 MISSING = "run.facts-present"
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    root = tmp_path / "repo"
-    root.mkdir()
-    return Rig(root)
 
 
 def lose(rig: Rig) -> str:

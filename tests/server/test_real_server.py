@@ -12,7 +12,7 @@ from mcp.client.stdio import stdio_client
 from mcp_types import ElicitResult
 
 from tests.engine.place import Place, make
-from tests.server.test_flow_desk import GOAL, PLAN
+from tests.server.stories import GOAL, PLAN
 from tests.server.typescript import Drive
 
 NINE = [

@@ -1,20 +1,10 @@
 """What was put back is told wherever somebody decides: status, the reviewer's packet, the question to a person."""
 
-from pathlib import Path
-
-import pytest
 from mcp import Client
 
-from tests.server.test_flow_desk import GOAL, PLAN, Body, Rig, begun, call, run, shown, yes
+from tests.server.stories import GOAL, PLAN, Body, Rig, begun, call, run, shown, yes
 
 FINDING: Body = {"severity": "blocking", "summary": "no", "evidence": "greeting.txt"}
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Rig:
-    root = tmp_path / "repo"
-    root.mkdir()
-    return Rig(root)
 
 
 def commit(rig: Rig) -> None:
