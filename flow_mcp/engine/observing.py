@@ -326,7 +326,9 @@ def _plain(job: Job, why: str) -> str:
     for root in (str(job.space.root), os.path.realpath(job.space.root)):
         for spelt in (root, repr(root)[1:-1]):
             why = why.replace(f"{spelt}{os.sep}", "").replace(spelt, ".")
-    for place in (*workplaces(job.space.root), Path(tempfile.gettempdir()), _home()):
+    places = tuple(workplaces(job.space.root))
+    around = (place.parent.parent for place in places)  # what lies beside the copies may be named too
+    for place in (*places, Path(tempfile.gettempdir()), _home(), *around):
         for spelt in (str(place), repr(str(place))[1:-1]):
             why = why.replace(spelt, "~") if len(spelt) > 1 else why
     shown = "".join(char if char.isprintable() else " " for char in job.redactor.text(why))

@@ -1,6 +1,7 @@
 """A check on the current source: in a copy, through an input that leads back, and in place."""
 
 import os
+import tempfile
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from flow_mcp.engine.observing import observe
 from flow_mcp.engine.tail import kept_tail
 from flow_mcp.runner.order import ALLOWED_BY_DEFAULT, environment, new_token
 from flow_mcp.runner.redaction import TOKENS_ALONE
+from flow_mcp.workspace import workplaces
 from flow_mcp.workspace.copies import LEFT_MAX
 from flow_mcp.workspace.disposal import disposed
 from flow_mcp.workspace.source import take_manifest
@@ -301,6 +303,20 @@ def test_why_a_command_was_not_run_holds_no_path_of_this_machine(place: Place, t
     gone = observe(replace(job, space=replace(job.space, root=place.root / "nowhere"))).observation
     assert gone.ended == "not-run"
     assert str(place.root) not in str(gone.sandbox.reason).replace("nowhere", "")
+
+
+def test_why_a_command_ran_in_place_holds_no_path_of_this_machine(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workplaces, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    place.approved()
+    for one in workplaces.workplaces(place.root):
+        (one.parent / "mine").mkdir()
+    told = str(observe(job_of(place, tmp_path)).observation.in_place)
+    assert told.startswith("~/flow-mcp/mine lies where Flow keeps its copies")
+    assert str(tmp_path) not in told
 
 
 def test_a_large_copy_is_taken_up_by_the_next_check_whatever_was_done_to_it(
