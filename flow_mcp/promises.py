@@ -187,7 +187,13 @@ OPEN: tuple[Stated, ...] = (
         "open.planted-above",
         "What the same user's processes plant above Flow's cache folder, or above the workspace where a check runs in "
         "place (a conftest.py in the home folder, with a pytest.ini beside it), is read by some test runners. Flow's "
-        "own folders are swept before each copy.",
+        "own folders are swept of files before each copy.",
+        None,
+    ),
+    Stated(
+        "open.disguised-secret",
+        "What a command prints is kept without secrets that are spelt as they usually are: values that the user let "
+        "through, and known shapes of tokens. A command that is out to tell one can spell it otherwise.",
         None,
     ),
     Stated(

@@ -207,6 +207,18 @@ def test_what_is_planted_above_flows_cache_folder_steers_a_test_runner(place: Pl
     assert (seen.exit_code, seen.ineligible) == (0, None)
 
 
+@pytest.mark.promise("open.disguised-secret")
+def test_a_token_that_is_spelt_otherwise_is_kept(place: Place) -> None:
+    token = "ghp_" + "0aB1" * 9
+    place.script("say.sh", f"echo {token}", f"echo {token} | sed s/_/-/")
+    place.approved(lone("./say.sh"))
+    place.done(c.RunStart())
+    place.observe("focused", "./say.sh")
+    (kept,) = (place.root / ".flow" / "checks").glob("*.log")
+    assert token not in kept.read_text()
+    assert token.replace("_", "-") in kept.read_text()
+
+
 @pytest.mark.promise("open.path")
 def test_a_fake_program_on_the_path_answers_for_the_real_one(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
